@@ -1,0 +1,1 @@
+"""Whole runs compared: configurations, episode tilings, learning statistics."""

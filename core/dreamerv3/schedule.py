@@ -1,0 +1,37 @@
+"""How many updates are due after how many environment steps."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+
+def updates_due(
+    step: Int[Array, "*batch"], first: Int[Array, ""] | int, ratio: Fraction
+) -> Int[Array, "*batch"]:
+    """Total updates that have run once `step` environment steps have been seen.
+
+    The exact closed form 1 + ⌊(step − first) · ratio⌋: one update when the gate opens,
+    then `ratio` per step. It is a function of the absolute step, so nothing drifts and
+    nothing has to be checkpointed (row D26).
+
+    Args:
+        step: Environment steps, int32.
+        first: The step at which the gate opens; nothing is due before it.
+        ratio: Updates per environment step, as the intended rational number
+            (`Fraction(train_ratio) / batch_steps`), never a rounded float.
+
+    Raises:
+        ValueError: `ratio` is not positive, or its terms are too large for exact int32.
+
+    Source: `embodied/core/when.py:26-42@29eb964`.
+    """
+    p, q = ratio.numerator, ratio.denominator
+    if p <= 0 or p * q >= 2**31:
+        raise ValueError(f"updates per step must be positive, with small terms, not {ratio}")
+    elapsed = jnp.asarray(step) - first
+    # ⌊e·p/q⌋ without forming e·p, which overflows int32 on long runs.
+    due = 1 + (elapsed // q) * p + ((elapsed % q) * p) // q
+    return jnp.where(elapsed < 0, 0, due)

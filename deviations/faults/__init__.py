@@ -1,0 +1,15 @@
+"""Seeded faults: bugs that real re-implementations had, each with the claims that see it.
+
+A fault is the core with one operation, or one small family of them, answered wrongly.
+`parity sensitivity` runs every fault against the claims and says who catches whom.
+Identifiers `F…` are faults that were reported in real re-implementations, `X…` are our
+own, seeded so that no claim goes without a fault that breaks it. Variants of one fault
+carry a suffix.
+"""
+
+from __future__ import annotations
+
+from deviations.faults import numerics, twohot
+from parity.faults import Fault
+
+FAULTS: tuple[Fault, ...] = (*twohot.FAULTS, *numerics.FAULTS)

@@ -1,0 +1,1 @@
+"""The measuring kit: operations, claims, the registry and the `parity` command."""

@@ -1,0 +1,7 @@
+"""Computations of the core that must equal the reference's, one entry each."""
+
+from __future__ import annotations
+
+from parity.agreements import dreamerv3_numerics
+
+AGREEMENTS = (*dreamerv3_numerics.AGREEMENTS,)

@@ -1,0 +1,264 @@
+"""The numerics that every DreamerV3 network shares.
+
+Each is measured against the reference on random and extreme inputs. The two sides run on
+different versions of XLA, whose elementary functions may part in the last bits: the
+tolerances say how far, and why not further.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from parity import cases
+from parity.claims import AtMost, BitIdentical, Tolerance
+from parity.comparisons import (
+    EPSILON,
+    Measure,
+    compare,
+    gap,
+    identical,
+    in_epsilon_nats,
+    in_ulp,
+)
+from parity.operations import Inputs
+from parity.registry import Claim, Entry, Source
+
+PINS = ("dreamerv3-29eb964", "dreamerv3-2411f7d")
+
+
+def _claims(
+    operation: str,
+    statement: str,
+    tolerance: Tolerance,
+    reason: str,
+    measure: Measure,
+    make_cases: Callable[[np.random.Generator], Inputs],
+    search: Callable[[], Any] | None = None,
+) -> tuple[Claim, ...]:
+    """One claim per mode: eagerly, and as one compiled program."""
+
+    def in_mode(mode: str) -> Claim:
+        def draw(rng: np.random.Generator) -> Inputs:
+            return {**make_cases(rng), "mode": mode}
+
+        def strategy() -> Any:
+            assert search is not None
+            return search().map(lambda inputs: {**inputs, "mode": mode})
+
+        how = "Eagerly" if mode == "eager" else "Compiled"
+        return Claim(
+            mode,
+            f"{how}, {statement}",
+            tolerance,
+            reason,
+            (operation,),
+            draw,
+            measure,
+            search=strategy if search else None,
+        )
+
+    return (in_mode("eager"), in_mode("compiled"))
+
+
+def _agreement(
+    name: str,
+    title: str,
+    equation: str,
+    sources: tuple[tuple[str, str, str], ...],
+    claims: tuple[Claim, ...],
+    consequence: str,
+) -> Entry:
+    return Entry(
+        id=name,
+        agent="DreamerV3",
+        kind="agreement",
+        title=title,
+        reference=equation,
+        subject="The same.",
+        consequence=consequence,
+        sources=tuple(
+            Source(pin, file, lines)
+            for file, paper, earlier in sources
+            for pin, lines in zip(PINS, (paper, earlier), strict=True)
+        ),
+        pins=PINS,
+        claims=claims,
+    )
+
+
+def _named(prefix: str, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    return tuple(dataclasses.replace(claim, id=f"{prefix}-{claim.id}") for claim in claims)
+
+
+def _log_prob_claims(operation: str) -> tuple[Claim, ...]:
+    return _claims(
+        operation,
+        "the log-probabilities after unimix are the reference's.",
+        AtMost(4, "ε · max(1, |log p|)"),
+        "Each side's exp, sum, quotient and mixture leave the probability within 2 ε of itself, "
+        "and the logarithm turns a relative error of p into the same absolute one of log p.",
+        compare(operation, "log_probs", in_epsilon_nats),
+        lambda rng: {"logits": cases.logits(rng, 512, 32, -6, 8), "unimix": 0.01},
+        lambda: cases.search_logits(64, 32).map(lambda x: {"logits": x, "unimix": 0.01}),
+    )
+
+
+def _rms_cases(rng: np.random.Generator) -> Inputs:
+    # Mean squares from 1e-12 to 1e12, with many near ε = 1e-4, where ε shows.
+    wide = cases.logits(rng, 256, 64, -20, 20)
+    near = cases.logits(rng, 256, 64, -9, -3)
+    scale = (0.5 + rng.random(64)).astype(np.float32)
+    return {"x": np.concatenate([wide, near]), "scale": scale}
+
+
+def _return_cases(rng: np.random.Generator) -> Inputs:
+    return {
+        "returns": cases.logits(rng, 32, 1023, 2, 4),
+        "initial": np.asarray([-1.5, 40.0], np.float32),
+    }
+
+
+def _of_largest_return(ours: np.ndarray, theirs: np.ndarray, inputs: Inputs) -> np.ndarray:
+    largest = np.maximum(np.abs(inputs["returns"]).max(), np.abs(inputs["initial"]).max())
+    return gap(ours, theirs) / (EPSILON * float(largest))
+
+
+AGREEMENTS = (
+    _agreement(
+        "symlog",
+        "Symmetric logarithm",
+        "sign(x) · log1p(|x|)",
+        (("dreamerv3/jaxutils.py", "59-60", "59-60"),),
+        _claims(
+            "dreamerv3.symlog",
+            "symlog is the reference's, from subnormals to 3e38.",
+            AtMost(2, "ULP"),
+            "Each side's log1p rounds within 1 ULP; sign and product are exact.",
+            compare("dreamerv3.symlog", "y", in_ulp),
+            lambda rng: {
+                "x": np.concatenate([cases.scalars(rng, 4096, -149, 128), cases.EXTREME_SCALARS])
+            },
+            lambda: cases.search_scalars(3.4e38).map(lambda x: {"x": x}),
+        ),
+        "Observations and reconstruction targets are on the reference's scale.",
+    ),
+    _agreement(
+        "symexp",
+        "Symmetric exponential",
+        "sign(x) · expm1(|x|)",
+        (("dreamerv3/jaxutils.py", "63-64", "63-64"),),
+        _claims(
+            "dreamerv3.symexp",
+            "symexp is the reference's, up to where float32 overflows.",
+            AtMost(2, "ULP"),
+            "Each side's expm1 rounds within 1 ULP; sign and product are exact.",
+            compare("dreamerv3.symexp", "y", in_ulp),
+            lambda rng: {
+                "x": np.concatenate([cases.scalars(rng, 4096, -149, 7), cases.EXTREME_SCALARS])
+            },
+            lambda: cases.search_scalars(100.0).map(lambda x: {"x": x}),
+        ),
+        "Decoded observations are on the reference's scale.",
+    ),
+    _agreement(
+        "latent-unimix",
+        "Unimix of the latents",
+        "log((1 − 0.01) · softmax(logits) + 0.01 / classes), for prior and posterior",
+        (("dreamerv3/nets.py", "206-216", "206-216"),),
+        _log_prob_claims("dreamerv3.latent_log_probs"),
+        "KL terms stay finite, and no latent class dies.",
+    ),
+    _agreement(
+        "actor-unimix",
+        "Unimix of the discrete policy",
+        "log((1 − 0.01) · softmax(logits) + 0.01 / actions)",
+        (("dreamerv3/nets.py", "523-530", "518-525"),),
+        _log_prob_claims("dreamerv3.actor_log_probs"),
+        "Every action keeps a probability of at least 0.01 / actions.",
+    ),
+    _agreement(
+        "twohot-encode",
+        "Two-hot targets",
+        "Linear interpolation between the two bins around a value; all weight on the outermost "
+        "bin beyond the support",
+        (("dreamerv3/jaxutils.py", "255-270", "255-270"),),
+        _claims(
+            "dreamerv3.twohot_encode",
+            "two-hot weights are the reference's on any ascending bins.",
+            BitIdentical(),
+            "Two subtractions, one sum and two quotients, in the same order on both sides.",
+            identical("dreamerv3.twohot_encode", "weights"),
+            lambda rng: {
+                "value": cases.scalars(rng, 1024, -10, 8),
+                "bins": np.unique(cases.scalars(rng, 41, -6, 7)),
+            },
+        ),
+        "Rewards and values are learned on the reference's targets.",
+    ),
+    _agreement(
+        "twohot-loss",
+        "Two-hot loss",
+        "Cross entropy of the two-hot target under softmax(logits)",
+        (("dreamerv3/jaxutils.py", "255-274", "255-274"),),
+        _claims(
+            "dreamerv3.twohot_loss",
+            "the two-hot loss is the reference's on any ascending bins.",
+            AtMost(8, "ε · max(1, loss)"),
+            "Each side's log-sum-exp, products and sum leave the loss within 4 ε · max(1, loss).",
+            compare("dreamerv3.twohot_loss", "loss", in_epsilon_nats),
+            lambda rng: {
+                "logits": cases.logits(rng, 1024, 41),
+                "value": cases.scalars(rng, 1024, -10, 8),
+                "bins": np.sort(cases.scalars(rng, 41, -6, 7)),
+            },
+        ),
+        "Reward head and critic descend the reference's loss.",
+    ),
+    _agreement(
+        "rms-norm",
+        "RMS normalisation",
+        "x · scale / sqrt(mean(x²) + 1e-4)",
+        (("dreamerv3/nets.py", "758-763", "753-758"),),
+        _claims(
+            "dreamerv3.rms_norm",
+            "RMS normalisation is the reference's, with its ε of 1e-4.",
+            AtMost(16, "ULP"),
+            "A sum of 64 positive squares taken in any order is within 63 half ULP of the exact "
+            "sum, which the root halves: 16 ULP at the very worst. A wrong ε is off by percents.",
+            compare("dreamerv3.rms_norm", "y", in_ulp),
+            _rms_cases,
+            lambda: cases.search_logits(64, 64).map(
+                lambda x: {"x": x, "scale": np.ones(64, np.float32)}
+            ),
+        ),
+        "Activations keep the reference's scale, also where they are tiny.",
+    ),
+    _agreement(
+        "return-normaliser",
+        "Percentile return normaliser",
+        "low ← 0.99 · low + 0.01 · P5, high likewise with P95, scale = max(1, high − low)",
+        (("dreamerv3/jaxutils.py", "301-386", "301-386"),),
+        tuple(
+            claim
+            for output in ("low", "high", "scale")
+            for claim in _named(
+                output,
+                _claims(
+                    "dreamerv3.return_normaliser",
+                    f"`{output}` is the reference's after each of 32 updates.",
+                    AtMost(8, "ε · max|return|"),
+                    "The moving average is rounded twice per update, half a ULP each time; over "
+                    "32 updates these wander by √64 · ε/2 = 4 ε a side. The percentiles enter "
+                    "with a weight of 0.01.",
+                    compare("dreamerv3.return_normaliser", output, _of_largest_return),
+                    _return_cases,
+                ),
+            )
+        ),
+        "Advantages are on the reference's scale, whatever the scale of the rewards.",
+    ),
+)

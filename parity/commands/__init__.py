@@ -1,0 +1,1 @@
+"""The subcommands of `parity`, one module each, imported when they are run."""

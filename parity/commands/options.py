@@ -1,0 +1,73 @@
+"""Options that several subcommands have, and what they select."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from parity.registry import Entry, Registry, find
+
+Ids = Annotated[tuple[str, ...] | None, Parameter(consume_multiple=True, negative="")]
+Flag = Annotated[bool, Parameter(negative="")]
+Results = Annotated[Path, Parameter(help="The folder of the results.")]
+
+RESULTS = Path("parity-results")
+
+
+class UsageError(Exception):
+    """The command line asks for what can not be done; says what to write instead."""
+
+
+def entries(registry: Registry, deviation: Ids, agreement: Ids) -> tuple[Entry, ...]:
+    """The chosen entries; all, if neither option is given.
+
+    Raises:
+        UnknownIdError: There is no such entry; suggests the nearest.
+        UsageError: An option has no value, or nothing is registered.
+    """
+    not_empty("--deviation", deviation)
+    not_empty("--agreement", agreement)
+    chosen = (
+        *(registry.select(deviation, "deviation") if deviation else ()),
+        *(registry.select(agreement, "agreement") if agreement else ()),
+    )
+    if deviation is None and agreement is None:
+        chosen = tuple(registry)
+    if not chosen:
+        raise UsageError("no entry is registered; reinstall world-model-parity")
+    return chosen
+
+
+def pins(registry: Registry, names: Ids) -> tuple[str, ...]:
+    """The chosen pins; a hash alone will do. None means all.
+
+    Raises:
+        UnknownIdError: No entry is measured at such a pin; suggests the nearest.
+        UsageError: The option has no value.
+    """
+    not_empty("--pin", names)
+    known = {pin: pin for entry in registry for pin in entry.pins}
+    by_hash = {pin.rpartition("-")[2]: pin for pin in known}
+    return tuple(by_hash.get(name) or find(name, known, "pin", shown=name) for name in names or ())
+
+
+def not_empty(option: str, values: Sequence[str] | None) -> None:
+    """Raises `UsageError` for an option that is written without a value."""
+    if values is not None and not values:
+        raise UsageError(f"{option} needs at least one value; leave it out to select all")
+
+
+def recordings_folder(folder: Path | None) -> Path:
+    """The folder of the recordings: the embedded one, unless another is named.
+
+    Raises:
+        UsageError: The named folder does not exist.
+    """
+    from reference_harness.recordings import FOLDER
+
+    if folder is not None and not folder.is_dir():
+        raise UsageError(f"--recordings {folder} is no folder")
+    return folder or FOLDER

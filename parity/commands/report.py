@@ -1,0 +1,51 @@
+"""`parity report`."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import sys
+from pathlib import Path
+
+from parity import registry
+from parity.commands import options
+from parity.results import Results
+from reports.records import write_atomically
+
+_DIFF_LINES = 20
+
+
+def report(*, results: Path = options.RESULTS, check: options.Flag = False) -> int:
+    """Write deviations.md again, from the records and the registry's prose.
+
+    Example: parity report --results parity-results --check
+
+    Args:
+        results: The folder of the results.
+        check: Write nothing; exit with 1 if the file is not what would be written.
+    """
+    kept = Results(results, registry.load_registry())
+    if not kept.records.is_dir():
+        raise options.UsageError(f"{kept.records} does not exist; `parity run` writes it")
+    wanted = kept.rendered()
+    if not check:
+        write_atomically(kept.document, wanted.encode())
+        print(f"Wrote {kept.document}")
+        return 0
+    found = kept.document.read_text("utf-8") if kept.document.exists() else ""
+    if found == wanted:
+        print(f"{kept.document} is up to date")
+        return 0
+    print(
+        f"{kept.document} is not what its records say; write it again with "
+        f"`parity report --results {results}`",
+        file=sys.stderr,
+    )
+    diff = difflib.unified_diff(
+        found.splitlines(), wanted.splitlines(), "found", "expected", n=0, lineterm=""
+    )
+    for line in itertools.islice(diff, _DIFF_LINES):
+        print(line[:160])
+    if next(diff, None) is not None:
+        print("…")
+    return 1

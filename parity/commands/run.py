@@ -1,0 +1,129 @@
+"""`parity run`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from parity import progress, registry, runner, subjects
+from parity.commands import options
+from parity.references import References, Stale
+from parity.results import Results
+from reports.records import EntryRecord
+
+
+def run(
+    *,
+    deviation: options.Ids = None,
+    agreement: options.Ids = None,
+    pin: options.Ids = None,
+    live: options.Flag = False,
+    strict: options.Flag = False,
+    subject: str = subjects.CORE,
+    subject_python: Annotated[Path | None, Parameter(show_default=False)] = None,
+    results: Path = options.RESULTS,
+    recordings: Annotated[Path | None, Parameter(show_default=False)] = None,
+    json: options.Flag = False,
+    quiet: options.Flag = False,
+) -> int:
+    """Measure claims, and say which hold.
+
+    Without --deviation and --agreement, all entries are measured. The exit status is 0 if
+    all that was measured holds, 1 if something is broken or a recording has gone stale, 2 if
+    the claims could not be measured.
+
+    Example: parity run --deviation D22 D23 --live
+
+    Args:
+        deviation: The rows of the deviation table to measure, e.g. D22 D23.
+        agreement: The agreements to measure.
+        pin: Measure at these pins of the references only, e.g. dreamerv3-29eb964.
+        live: Ask the installed references, instead of what was recorded of them.
+        strict: Fail on what was not measured, too.
+        subject: What is audited: core, a module, or a .py file with a dictionary OPERATIONS.
+        subject_python: The interpreter of the environment that the subject needs.
+        results: The folder for the records, junit.xml and deviations.md.
+        recordings: A folder of recordings to use instead of the embedded one.
+        json: Print the records, and nothing else.
+        quiet: Print only where the results are.
+    """
+    listed = registry.load_registry()
+    entries = options.entries(listed, deviation, agreement)
+    pins = options.pins(listed, pin)
+    source = "live" if live else "recorded"
+    folder = options.recordings_folder(recordings)
+    kept = Results(results, listed)
+    kept.check(entries)
+    records: list[EntryRecord] = []
+
+    def finished(record: EntryRecord) -> None:
+        records.append(record)
+        kept.add(record)
+
+    with (
+        subjects.opened(subject, subject_python) as implementation,
+        References(source, folder) as references,
+        progress.shown(quiet=quiet) as told,
+    ):
+        try:
+            runner.run(
+                entries,
+                implementation,
+                references,
+                source=source,
+                pins=pins,
+                progress=told,
+                finished=finished,
+            )
+        except KeyboardInterrupt:
+            kept.write_documents(records)
+            raise KeyboardInterrupt(
+                f"interrupted; {len(records)} of {len(entries)} records are in {kept.records}"
+            ) from None
+        stale = references.stale
+    if not records:
+        raise options.UsageError(
+            f"none of the chosen entries is measured at {', '.join(pins)}; "
+            f"`parity show ENTRY` names an entry's pins"
+        )
+    kept.write_documents(records)
+    _print(records, stale, kept, json=json, quiet=quiet)
+    return exit_status(records, stale, strict=strict)
+
+
+def exit_status(records: Sequence[EntryRecord], stale: Sequence[Stale], *, strict: bool) -> int:
+    """1 if a claim is broken, a recording stale, or, if strict, something not measured."""
+    verdicts = {claim.verdict for record in records for claim in record.claims}
+    unmeasured = "NOT MEASURED" in verdicts or not all(record.claims for record in records)
+    return int("BROKEN" in verdicts or bool(stale) or (strict and unmeasured))
+
+
+def _print(
+    records: Sequence[EntryRecord],
+    stale: Sequence[Stale],
+    kept: Results,
+    *,
+    json: bool,
+    quiet: bool,
+) -> None:
+    if json:
+        import msgspec
+
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(records), indent=2))
+        sys.stdout.buffer.write(b"\n")
+    elif not quiet:
+        from rich.console import Console
+
+        from reports.terminal import print_summary
+
+        print_summary(Console(), records)
+    report = sys.stderr if json else sys.stdout
+    for found in stale:
+        print(f"STALE: {found}", file=report)
+    if stale:
+        print("Record again what is stale with `parity record`.", file=report)
+    print(f"Records in {kept.records}, {kept.junit}, {kept.document}", file=report)

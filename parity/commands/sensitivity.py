@@ -1,0 +1,92 @@
+"""`parity sensitivity`."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from parity import faults, progress, registry, subjects
+from parity import sensitivity as sensitivities
+from parity.commands import options
+from parity.references import References
+
+_MARKS = {
+    sensitivities.CAUGHT: "X",
+    sensitivities.HELD: ".",
+    sensitivities.NOT_MEASURED: "?",
+    sensitivities.BROKEN_ANYWAY: "!",
+}
+
+_LEGEND = "X caught, . held, ? not measured, ! broken without the fault, blank not tried"
+
+
+def sensitivity(
+    *,
+    fault: options.Ids = None,
+    live: options.Flag = False,
+    recordings: Annotated[Path | None, Parameter(show_default=False)] = None,
+    json: options.Flag = False,
+) -> int:
+    """Seed faults into the core, and see which claims notice.
+
+    The exit status is 0 if every fault is caught by all claims that it names, 1 if one is
+    not, 2 if the claims could not be measured.
+
+    Example: parity sensitivity --fault F01
+
+    Args:
+        fault: Seed these only.
+        live: Ask the installed references, instead of what was recorded of them.
+        recordings: A folder of recordings to use instead of the embedded one.
+        json: Print a JSON array, and nothing else.
+    """
+    options.not_empty("--fault", fault)
+    chosen = faults.select(faults.load_faults(), fault or ())
+    if not chosen:
+        raise options.UsageError("no fault is registered; reinstall world-model-parity")
+    source = "live" if live else "recorded"
+    with (
+        subjects.opened() as core,
+        References(source, options.recordings_folder(recordings)) as references,
+        progress.shown() as told,
+    ):
+        results = sensitivities.sensitivity(
+            chosen, registry.load_registry(), core, references, source=source, progress=told
+        )
+    problems = sensitivities.problems(results)
+    if json:
+        print(json_module.dumps([result.as_json for result in results], indent=2))
+    else:
+        print("\n".join(_matrix(results)))
+        caught = sum(result.caught for result in results)
+        print(f"\n{caught} of {len(results)} faults are caught by every claim that must.")
+    for problem in problems:
+        print(problem, file=sys.stderr if json else sys.stdout)
+    return 1 if problems else 0
+
+
+def _matrix(results: Sequence[sensitivities.FaultResult]) -> Iterator[str]:
+    """A row for every fault, a column for every claim, and what the columns are."""
+    claims = list(dict.fromkeys(name for result in results for name in result.cells))
+    numbers = [str(place) for place in range(1, len(claims) + 1)]
+    digits = len(numbers[-1]) if numbers else 0
+    names = max(len(result.fault.id) for result in results)
+    for digit in range(digits):  # the columns' numbers, read downwards
+        yield f"{'':{names}} {_grouped(text.rjust(digits)[digit] for text in numbers)}"
+    for result in results:
+        marks = _grouped(_MARKS.get(result.cells.get(name, ""), " ") for name in claims)
+        yield f"{result.fault.id:{names}} {marks} {result.fault.title}"
+    yield from ("", f"{_LEGEND}; each column is a claim:", "")
+    for name, place in zip(claims, numbers, strict=True):
+        yield f"{place:>{digits + 2}} {name}"
+
+
+def _grouped(marks: Iterable[str]) -> str:
+    """The marks in fives, for the eye to count."""
+    row = "".join(marks)
+    return " ".join(row[start : start + 5] for start in range(0, len(row), 5))

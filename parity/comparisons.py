@@ -1,0 +1,122 @@
+"""Ready-made measurements: ask both sides the same, and express the gap in a unit.
+
+A claim's `measure` is a function of (subject, reference, inputs); these build the usual
+ones. An operation that can run in two modes is measured in both unless the inputs say
+which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from parity.claims import Measurement, measure_bits, measure_errors, ulp_distance
+from parity.implementations import Implementation
+from parity.operations import Inputs, Setting, catalogue
+
+EPSILON = float(np.finfo(np.float32).eps)
+
+Measure = Callable[[Implementation, Implementation, Inputs], Measurement]
+Scale = Callable[[np.ndarray, np.ndarray, Inputs], np.ndarray]
+
+
+def gap(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """|left − right| in float64; equal infinities, and a NaN beside a NaN, are 0 apart."""
+    left, right = left.astype(np.float64), right.astype(np.float64)
+    same = (left == right) | (np.isnan(left) & np.isnan(right))
+    with np.errstate(invalid="ignore"):
+        return np.where(same, 0.0, np.abs(left - right))
+
+
+def in_ulp(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> np.ndarray:
+    """The gap as a count of float32 numbers; below the normal range all are one.
+
+    Compilers may flush subnormal numbers to zero, so two of them count as equal.
+    """
+    del inputs
+    tiny = np.finfo(np.float32).tiny
+    left, right = (np.where(np.abs(x) < tiny, np.float32(0), x) for x in (left, right))
+    left, right = (x + np.float32(0) for x in (left, right))  # −0 is 0 here
+    return ulp_distance(left, right)
+
+
+def in_epsilon_nats(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> np.ndarray:
+    """The gap between log-probabilities or losses, over ε · max(1, |value|)."""
+    del inputs
+    return gap(left, right) / (EPSILON * np.maximum(1.0, np.abs(right.astype(np.float64))))
+
+
+def modes(operation: str, inputs: Inputs) -> Iterable[Inputs]:
+    """The inputs as they are, or once for every mode that the operation has."""
+    field = next((f for f in catalogue()[operation].inputs if f.name == "mode"), None)
+    if isinstance(field, Setting) and "mode" not in inputs:
+        return [{**inputs, "mode": mode} for mode in field.choices]
+    return [inputs]
+
+
+def worst_of(measurements: Iterable[Measurement]) -> Measurement:
+    """The worst of several measurements of errors, over all that they compared.
+
+    One that compared nothing spoils the lot.
+    """
+    measured = list(measurements)
+    if not all(m.compared for m in measured):
+        return Measurement(np.nan, np.nan, 0)
+    worst = max(measured, key=lambda m: m.high)
+    return Measurement(
+        worst.high, worst.high, sum(m.compared for m in measured), worst.worst_input, worst.note
+    )
+
+
+def compare(operation: str, output: str, scale: Scale) -> Measure:
+    """Subject against reference, as errors in the unit that `scale` makes of the gap."""
+
+    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+        def one(question: Inputs) -> Measurement:
+            theirs = reference(operation, **question)[output]
+            ours = subject(operation, **question)[output]
+            return measure_errors(scale(ours, theirs, question), question)
+
+        return worst_of(one(question) for question in modes(operation, inputs))
+
+    return measure
+
+
+def identical(operation: str, output: str) -> Measure:
+    """Subject against reference, bit by bit; the figure counts the values that differ."""
+
+    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+        def one(question: Inputs) -> Measurement:
+            theirs = reference(operation, **question)[output]
+            ours = subject(operation, **question)[output]
+            return measure_bits(ours, theirs, question)
+
+        return worst_of(one(question) for question in modes(operation, inputs))
+
+    return measure
+
+
+def against_truth(
+    operation: str, output: str, truth: Callable[[Inputs], np.ndarray], scale: Scale
+) -> Measure:
+    """Subject against a float64 computation of ours; no reference is asked.
+
+    Args:
+        operation: What to ask.
+        output: Which output to compare.
+        truth: The exact values, from the inputs without `mode`.
+        scale: Makes the error of (answer, truth, inputs).
+    """
+
+    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+        del reference
+        exact = truth(inputs)
+
+        def one(question: Inputs) -> Measurement:
+            ours = subject(operation, **question)[output]
+            return measure_errors(scale(ours, exact, question), question)
+
+        return worst_of(one(question) for question in modes(operation, inputs))
+
+    return measure

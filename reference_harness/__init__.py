@@ -1,0 +1,1 @@
+"""Runs pinned reference implementations, unmodified, in environments of their own."""

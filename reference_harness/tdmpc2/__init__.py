@@ -1,0 +1,1 @@
+"""What runs inside the side environment of nicklashansen/tdmpc2."""

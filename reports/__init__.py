@@ -1,0 +1,1 @@
+"""The record format and everything that renders it. Reads records, never runs anything."""

@@ -1,0 +1,93 @@
+"""Records on a terminal: a table of claims, and how many hold.
+
+Every claim takes a few short lines in three columns rather than one long line in nine, so
+that it reads the same at 80 columns and at 160. Colour only repeats what a word says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from reports.lines import NO_CLAIM, Line, contradicted_figures, lines_of, tally, visible
+from reports.records import EntryRecord
+
+STYLES = {"HOLDS": "green", "BROKEN": "bold red", "NOT MEASURED": "yellow"}
+
+Piece = tuple[str, str]  # text and its style
+
+
+def print_summary(console: Console, records: Iterable[EntryRecord]) -> None:
+    """Prints the table of claims, the counts, and the stated figures that are contradicted."""
+    records = tuple(records)
+    if not records:
+        console.print("No claim was asked for.")
+        return
+    console.print(claims_table(records))
+    console.print()
+    console.print(_counts(records))
+    contradicted = contradicted_figures(records)
+    if contradicted:
+        console.print(_stack([(f"Contradicted by the measurement: {'; '.join(contradicted)}", "")]))
+
+
+def claims_table(records: Iterable[EntryRecord]) -> Table:
+    """A table of all claims, grouped by entry; equal outcomes at several pins share a line."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("verdict\npin, source", min_width=12, max_width=16)
+    table.add_column("claim", overflow="fold", max_width=90)
+    table.add_column("measured, tolerance\nmargin, least to pass", min_width=24, max_width=32)
+    for record in records:
+        stated = ""
+        for line in lines_of(record):
+            # The sentence once, where a claim has several outcomes.
+            claim = _claim(line, with_statement=line.claim.statement != stated)
+            stated = line.claim.statement
+            table.add_row(*map(_stack, (_verdict(line), claim, _figures(line))))
+        if not record.claims:
+            verdict = ("NOT MEASURED", STYLES["NOT MEASURED"])
+            table.add_row(_stack([verdict]), _stack([(record.entry, "bold"), (NO_CLAIM, "")]))
+        table.add_section()
+    return table
+
+
+def _verdict(line: Line) -> Iterator[Piece]:
+    yield line.claim.verdict, STYLES[line.claim.verdict]
+    yield line.where, ""
+
+
+def _claim(line: Line, *, with_statement: bool) -> Iterator[Piece]:
+    claim = line.claim
+    style = STYLES[claim.verdict]
+    yield f"{line.entry}/{claim.claim}", "bold"
+    if with_statement:
+        yield claim.statement, ""
+    if claim.why:
+        yield f"why: {claim.why}", style
+    if claim.verdict == "BROKEN" and claim.worst_input:
+        yield "worst input:", style
+        for name, value in claim.worst_input.items():
+            yield f"  {name} = {value}", ""
+    if line.contradicted and claim.stated:
+        yield f"stated {claim.stated.text}: contradicted", "magenta"
+
+
+def _figures(line: Line) -> Iterator[Piece]:
+    yield line.measured, "bold"
+    yield line.claim.tolerance, ""
+    least = f"least {line.claim.least}" if line.claim.least else ""
+    yield ", ".join(filter(None, (line.margin, least))), ""
+
+
+def _stack(pieces: Iterable[Piece]) -> Text:
+    """The pieces on lines of their own. They are never read as console markup."""
+    return Text("\n").join(Text(visible(text), style) for text, style in pieces if text)
+
+
+def _counts(records: Iterable[EntryRecord]) -> Text:
+    counts = ((verdict, count) for verdict, count in tally(records).items() if count)
+    return Text(", ").join(Text(f"{count} {verdict}", STYLES[verdict]) for verdict, count in counts)

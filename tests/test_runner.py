@@ -1,0 +1,325 @@
+"""Verdicts, and at whose door a failure is laid."""
+
+import numpy as np
+import pytest
+from small_registry import (
+    OTHER_PIN,
+    PIN,
+    REGISTRY,
+    SMALL,
+    SOUND,
+    SYMLOG,
+    TABLE,
+    Worker,
+    claim,
+    entry,
+    symlog,
+)
+
+from parity import worst_input
+from parity.claims import AtMost, Measurement, Stated
+from parity.implementations import AnswerError, CannotMeasureError, InProcess, Overridden
+from parity.operations import Array
+from parity.recorder import record
+from parity.references import References, staleness
+from parity.runner import RunError, run
+from reference_harness.errors import HarnessError
+from reference_harness.recordings import Recording
+
+
+def reference(pin):
+    return InProcess(pin, TABLE)
+
+
+def only(entry_, subject=SOUND, references=reference, **options):
+    """The record of the only claim of the entry."""
+    (record_,) = run([entry_], subject, references, **options)
+    (claim_,) = record_.claims
+    return claim_
+
+
+def test_every_claim_is_measured_at_every_pin_and_the_subject_s_own_once():
+    (found,) = run([REGISTRY["D1"]], SOUND, reference)
+    assert [(c.claim, c.pin, c.source, c.verdict) for c in found.claims] == [
+        ("equal", PIN, "recorded", "HOLDS"),
+        ("equal", OTHER_PIN, "recorded", "HOLDS"),
+        ("small", None, "none", "HOLDS"),
+    ]
+    equal, _, small = found.claims
+    assert (equal.measured, equal.compared, equal.bound) == ("0", 8, 0.0)
+    assert small.unit == "nats"
+    assert small.low == small.high > 0
+    assert small.least.startswith("≤ ")
+    assert float(small.worst_input["x"].removesuffix(" (float32)"))
+    assert found.provenance.subject == "sound"
+    assert {"numpy", "world-model-parity"} <= found.provenance.packages.keys()
+
+
+def test_pins_can_be_chosen_and_entries_of_other_pins_are_left_out():
+    found = run(REGISTRY, SOUND, reference, pins=[OTHER_PIN])
+    assert [(r.entry, c.claim, c.pin) for r in found for c in r.claims] == [
+        ("D1", "equal", OTHER_PIN),
+        ("D1", "small", None),
+    ]
+
+
+def test_a_difference_is_broken_and_shows_the_input():
+    wrong = Overridden("wrong", SOUND, {SYMLOG: lambda x, mode: {"y": np.asarray(x)}})
+    found = only(entry(claim()), wrong)
+    assert (found.verdict, found.why) == ("BROKEN", "")
+    assert found.high > 0
+    assert found.worst_input["mode"] == "'eager'"
+
+
+def test_what_is_not_offered_is_not_measured():
+    found = only(entry(claim()), InProcess("partial", {}))
+    assert (found.verdict, found.why) == ("NOT MEASURED", f"partial does not offer {SYMLOG}")
+    found = only(entry(claim(), pins=()))
+    assert found.verdict == "NOT MEASURED"
+    assert "names no pin" in found.why
+
+
+def fails(x, mode):
+    raise ZeroDivisionError("oops")
+
+
+def writes(x, mode):
+    x *= 2
+    return symlog(x, mode)
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (fails, "ZeroDivisionError: oops"),
+        (lambda x, mode: {"y": np.zeros(3, np.float32)}, "B=8"),
+        (lambda x, mode: {"y": np.zeros(8)}, "float64"),
+        (lambda x, mode: {"z": np.zeros(8, np.float32)}, "expected the outputs y"),
+        (writes, "changed its input 'x'"),
+    ],
+)
+def test_a_subject_that_gives_no_proper_answer_is_broken(function, why):
+    found = only(entry(claim()), Overridden("theirs", SOUND, {SYMLOG: function}))
+    assert found.verdict == "BROKEN"
+    assert why in found.why
+    assert found.worst_input["x"].startswith("float32[8] ")
+    assert found.measured == ""
+
+
+@pytest.mark.parametrize("function", [fails, lambda x, mode: {"y": np.zeros(3, np.float32)}])
+def test_a_reference_that_gives_no_proper_answer_stops_the_run(function):
+    bad = InProcess(PIN, {SYMLOG: function})
+    with pytest.raises(RunError, match=r"D1/equal .* not the subject"):
+        only(entry(claim()), references=lambda pin: bad)
+
+
+def asks_wrongly(subject, reference, inputs):
+    return subject(SYMLOG, x=inputs["x"])
+
+
+def asks_the_reference(subject, reference, inputs):
+    return reference(SYMLOG, **inputs)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        claim(measure=asks_wrongly),
+        claim(measure=lambda subject, reference, inputs: 1 / 0),
+        claim(measure=lambda subject, reference, inputs: None),
+        claim(measure=asks_the_reference, about="subject"),
+        claim(measure=asks_wrongly, about="reference"),
+        claim(cases=lambda rng: rng.nonsense()),
+    ],
+)
+def test_a_claim_that_fails_itself_stops_the_run_by_name(broken):
+    with pytest.raises(RunError, match="D1/equal"):
+        only(entry(broken))
+
+
+def test_nothing_compared_is_broken():
+    empty = claim(measure=lambda *_: Measurement(0, 0, 0))
+    found = only(entry(empty))
+    assert (found.verdict, found.why) == ("BROKEN", "nothing was compared")
+
+
+@pytest.mark.parametrize(("figure", "agrees"), [(4.16e-5, True), (4.15e-5, False)])
+def test_a_stated_figure_is_judged_and_does_not_move_the_verdict(figure, agrees):
+    stated = claim(
+        measure=lambda *_: Measurement(figure, figure, 1),
+        tolerance=AtMost(1.0),
+        stated=Stated("4.16e-5", 4.155e-5, 4.165e-5),
+    )
+    found = only(entry(stated))
+    assert found.verdict == "HOLDS"
+    assert found.stated.agrees is agrees
+
+
+def test_an_interrupted_entry_hands_over_what_there_is():
+    def interrupts(subject, reference, inputs):
+        raise KeyboardInterrupt
+
+    handed = []
+    entries = [REGISTRY["symlog"], entry(SMALL, claim(measure=interrupts), id="D2")]
+    with pytest.raises(KeyboardInterrupt):
+        run(entries, SOUND, reference, finished=handed.append)
+    assert [(r.entry, [c.claim for c in r.claims]) for r in handed] == [
+        ("symlog", ["also"]),
+        ("D2", ["small"]),
+    ]
+
+
+def test_progress_counts_every_measurement():
+    told = []
+    run(REGISTRY, SOUND, reference, progress=lambda *now: told.append(now))
+    assert [(done, total) for done, total, _ in told] == [(i, 4) for i in range(5)]
+    assert told[0][2] == f"D1/equal at {PIN}"
+
+
+def test_claims_that_ask_the_same_ask_once(tmp_path):
+    worker = Worker()
+
+    def same(rng):
+        return {"x": np.float32([1, 2]), "mode": "eager"}
+
+    def spoils(subject, reference, inputs):
+        reference(SYMLOG, **inputs)["y"] *= 0
+        return Measurement(0, 0, 1)
+
+    claims = [claim("a", spoils, cases=same), claim("b", cases=same)]
+    with References("live", tmp_path, start=lambda pin: worker) as references:
+        (found,) = run([entry(*claims)], SOUND, references, source="live")
+    assert worker.asked == [SYMLOG]
+    assert worker.closed
+    assert [c.verdict for c in found.claims] == ["HOLDS", "HOLDS"]
+
+
+def recorded(folder, entries=REGISTRY, **options):
+    with References("live", None, start=lambda pin: Worker()) as references:
+        return record(entries, SOUND, references, command="parity record", folder=folder, **options)
+
+
+def test_what_was_recorded_answers_later(tmp_path):
+    done = recorded(tmp_path)
+    assert [(w.pin, w.answers, w.added) for w in done.written] == [(PIN, 2, 2), (OTHER_PIN, 1, 1)]
+    assert done.left_out == ()
+    (session,) = Recording(PIN, tmp_path).sessions
+    assert session["commit"].startswith("29eb964")
+    assert session["packages"] == {"jax": "0.4.26"}
+    records = run(REGISTRY, SOUND, References("recorded", tmp_path))
+    assert {(c.verdict, c.source) for r in records for c in r.claims if c.pin} == {
+        ("HOLDS", "recorded")
+    }
+
+
+def test_what_was_not_recorded_is_not_measured(tmp_path):
+    recorded(tmp_path, [REGISTRY["symlog"]])
+    found = only(entry(claim()), references=References("recorded", tmp_path))
+    assert found.verdict == "NOT MEASURED"
+    assert "never recorded" in found.why
+    assert "--live" in found.why
+
+
+def test_a_claim_that_the_subject_cuts_short_is_not_recorded(tmp_path):
+    with References("live", None, start=lambda pin: Worker()) as references:
+        nobody = InProcess("nobody", {})
+        done = record(REGISTRY, nobody, references, command="", folder=tmp_path)
+    assert all(w.answers == 0 for w in done.written)
+    assert f"D1/equal at {PIN}: nobody does not offer {SYMLOG}" in done.left_out
+
+
+def test_a_reference_that_is_not_installed_is_not_measured(tmp_path):
+    def absent(pin):
+        raise CannotMeasureError(f"{pin} is not installed")
+
+    references = References("live", tmp_path, start=absent)
+    found = only(entry(claim()), references=references, source="live")
+    assert (found.verdict, found.source) == ("NOT MEASURED", "live")
+    assert found.why == f"{PIN} is not installed"
+
+
+def test_a_worker_that_breaks_stops_the_run(tmp_path):
+    def broken(pin):
+        raise HarnessError("the environment is damaged")
+
+    references = References("live", tmp_path, start=broken)
+    with pytest.raises(HarnessError, match="damaged"):
+        only(entry(claim()), references=references, source="live")
+
+
+def test_a_live_answer_that_moved_is_stale_and_one_within_noise_is_not(tmp_path):
+    recorded(tmp_path)
+
+    def moved(by):
+        return Worker({SYMLOG: lambda x, mode: {"y": symlog(x, mode)["y"] * np.float32(1 + by)}})
+
+    stale = []
+    for by in (1e-4, 2e-7):
+        references = References("live", tmp_path, start=lambda pin, by=by: moved(by))
+        run([REGISTRY["symlog"]], SOUND, references, source="live")
+        stale.append(references.stale)
+    ((found,), none) = stale
+    assert none == []
+    assert (found.pin, found.operation, found.output) == (PIN, SYMLOG, "y")
+    assert found.distance > found.allowed > 0
+
+
+FLOATS = Array("y", "B", "float32", "", noise=0.1, floor=0.5)
+
+
+@pytest.mark.parametrize(
+    ("live", "recorded_", "expected"),
+    [
+        ([10.0, 0.0], [10.5, 0.0], (0.5, 1.05)),
+        ([0.1, 0.0], [0.0, 0.0], (np.float32(0.1), 0.5)),
+        ([np.nan, 1.0], [np.nan, 1.0], (0.0, 0.5)),
+        ([np.nan, 1.0], [1.0, 1.0], (np.inf, 0.5)),
+        ([np.inf, 1.0], [np.inf, 1.0], (0.0, 0.5)),
+        ([np.inf, 1.0], [-np.inf, 1.0], (np.inf, 0.5)),
+        ([1.0], [1.0, 1.0], (np.inf, 0.5)),
+    ],
+)
+def test_staleness(live, recorded_, expected):
+    found = staleness(FLOATS, np.float32(live), np.float32(recorded_))
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_staleness_of_integers_is_exact():
+    counts = Array("n", "B", "int64", "")
+    big = np.array([2**60, 5])
+    assert staleness(counts, big, big) == (0.0, 0.0)
+    far, allowed = staleness(counts, big + np.array([1, 0]), big)
+    assert far >= 1 > allowed
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.float32(0.1), "0.1 (float32)"),
+        (np.array(1 / 3), "0.3333333333333333 (float64)"),
+        (7, "7"),
+        (0.1, "0.1"),
+        ("eager", "'eager'"),
+        (np.float32([1, 2.5]), "float32[2] 1.0, 2.5"),
+        (np.zeros((0, 3), np.float32), "float32[0, 3]"),
+        (
+            np.float32([[0, 1, 2, 3], [4, 9, -5, np.nan]]),
+            "float32[2, 4] 0.0, 1.0, 2.0, 3.0, … least -5.0 at [1, 2], greatest 9.0 at [1, 1], "
+            "1 NaN",
+        ),
+        (np.full(8, np.nan, np.float32), "float32[8] nan, nan, nan, nan, …, 8 NaN"),
+    ],
+)
+def test_inputs_are_short_text_and_single_numbers_complete(value, text):
+    assert worst_input.text(value) == text
+
+
+def test_an_answer_error_keeps_its_kind_for_a_claim_that_expects_it():
+    def expects(subject, reference, inputs):
+        with pytest.raises(AnswerError):
+            reference(SYMLOG, **inputs)
+        return Measurement(0, 0, 1)
+
+    bad = InProcess(PIN, {SYMLOG: fails})
+    found = only(entry(claim(measure=expects)), references=lambda pin: bad)
+    assert found.verdict == "HOLDS"

@@ -1,0 +1,3 @@
+"""Offers something else than a table of functions."""
+
+OPERATIONS = ["echo"]
