@@ -114,8 +114,8 @@ ROW = Entry(
             "factor",
             "From the same random bits, the kernels differ by one constant factor.",
             Within(4.14e-5, 4.17e-5, "|ratio − 1|"),
-            f"1.1368 · 0.87962566 = 1 − {1 - FACTOR:.4e}; the float32 rounding of the two "
-            "factors and of their roots moves it by at most 1.2e-7.",
+            f"1.1368 · 0.87962566 = 1 − {(1 - FACTOR) * 1e5:.4f}e-5; the float32 rounding of the "
+            "two factors and of their roots moves it by at most 1.2e-7.",
             (DENSE,),
             _cases,
             _factor,

@@ -47,6 +47,19 @@ def logits(
     return ((2 * rng.random((rows, classes)) - 1) * scale[:, None]).astype(np.float32)
 
 
+def tilted_logits(rng: np.random.Generator, rows: int, classes: int) -> np.ndarray:
+    """Logits with a slope and a curvature on top of noise: the mass on either end or on both.
+
+    Returns:
+        [rows, classes] float32.
+    """
+    place = np.arange(-(classes // 2), classes - classes // 2) / (classes / 2)
+    slope, curve = 8 * rng.random((2, rows, 1)) - 4
+    scale = np.ldexp(1.0, rng.integers(-2, 5, rows).astype(np.int32))
+    noise = 2 * rng.random((rows, classes)) - 1
+    return ((noise + slope * place + curve * np.abs(place)) * scale[:, None]).astype(np.float32)
+
+
 def dominated_logits(rng: np.random.Generator, rows: int, classes: int) -> np.ndarray:
     """Logits with one entry so far above the rest that their log-sum-exp is that entry.
 

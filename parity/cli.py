@@ -92,7 +92,10 @@ def _explain(error: Exception) -> int:
         traceback.print_exception(error)
     elif isinstance(error, RunError) and not isinstance(error.__cause__, AnswerError):
         traceback.print_exception(error.__cause__)
-    print(f"parity: {error}", file=sys.stderr)
+    said = str(error)
+    if isinstance(error, OSError) and error.filename:
+        said = f"{error.filename}: {error.strerror}"
+    print(f"parity: {said}", file=sys.stderr)
     return COULD_NOT_RUN
 
 

@@ -8,6 +8,7 @@ which.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 import numpy as np
 
@@ -42,9 +43,34 @@ def in_ulp(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> np.ndarray:
 
 
 def in_epsilon_nats(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> np.ndarray:
-    """The gap between log-probabilities or losses, over ε · max(1, |value|)."""
+    """The gap between log-probabilities, over ε · max(1, |value|)."""
     del inputs
     return gap(left, right) / (EPSILON * np.maximum(1.0, np.abs(right.astype(np.float64))))
+
+
+def in_epsilon_of_loss(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> np.ndarray:
+    """The gap between cross entropies, over ε · (ln N + max|logit| + loss).
+
+    That is the size of the terms that a cross entropy is the small difference of.
+    """
+    largest = np.abs(inputs["logits"].astype(np.float64)).max(axis=-1)
+    size = np.log(inputs["logits"].shape[-1]) + largest + np.abs(right.astype(np.float64))
+    return gap(left, right) / (EPSILON * size)
+
+
+def in_ulp_of_exact(answer: np.ndarray, exact: np.ndarray, inputs: Inputs) -> np.ndarray:
+    """The distance of float32 answers from float64 truths, in float32 spacings there.
+
+    A subnormal may be flushed to zero; a truth beyond float32 rounds to infinity.
+    """
+    del inputs
+    with np.errstate(over="ignore"):
+        rounded = exact.astype(np.float32)
+    tiny = float(np.finfo(np.float32).tiny)
+    flushed = (np.abs(exact) < tiny) & (np.abs(answer) < tiny)
+    with np.errstate(invalid="ignore"):
+        distance = np.abs(answer.astype(np.float64) - exact) / np.spacing(np.abs(rounded))
+    return np.where(flushed | (answer == rounded), 0.0, distance)
 
 
 def modes(operation: str, inputs: Inputs) -> Iterable[Inputs]:
@@ -98,24 +124,30 @@ def identical(operation: str, output: str) -> Measure:
 
 
 def against_truth(
-    operation: str, output: str, truth: Callable[[Inputs], np.ndarray], scale: Scale
+    operation: str,
+    output: str,
+    truth: Callable[[Inputs], np.ndarray],
+    scale: Scale,
+    *,
+    side: Literal["subject", "reference"] = "subject",
 ) -> Measure:
-    """Subject against a float64 computation of ours; no reference is asked.
+    """One side against a float64 computation of ours.
 
     Args:
         operation: What to ask.
         output: Which output to compare.
         truth: The exact values, from the inputs without `mode`.
         scale: Makes the error of (answer, truth, inputs).
+        side: Which side is asked; the other is not.
     """
 
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-        del reference
+        asked = subject if side == "subject" else reference
         exact = truth(inputs)
 
         def one(question: Inputs) -> Measurement:
-            ours = subject(operation, **question)[output]
-            return measure_errors(scale(ours, exact, question), question)
+            answer = asked(operation, **question)[output]
+            return measure_errors(scale(answer, exact, question), question)
 
         return worst_of(one(question) for question in modes(operation, inputs))
 

@@ -27,7 +27,7 @@ def of(subject: Implementation) -> Provenance:
         created=now(),
         subject=subject.name,
         python=identity.python if identity else platform.python_version(),
-        platform=f"{platform.platform()}, {processor()}",
+        platform=f"{platform.system()} {platform.machine()}, {processor()}",
         packages={**chosen(packages), PROJECT: version(PROJECT)},
     )
 

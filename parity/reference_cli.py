@@ -136,7 +136,7 @@ def remove(name: str) -> int:
     """
     try:
         pin = find_pin(name)
-        with _progress() as report:
+        with _progress(transient=True) as report:
             removed = installation.remove(pin, report)
         if not removed:
             raise installation.not_installed(pin)
@@ -183,17 +183,20 @@ def _progress(transient: bool = False) -> Iterator[Callable[[str], None]]:
     from rich.text import Text
 
     console = Console(stderr=True)
+    status = console.status("")
     lines: list[str] = []
 
-    with console.status("") as status:
+    def report(text: str) -> None:
+        if lines and not transient:
+            console.print(Text(lines[-1]), soft_wrap=True)
+        lines.append(text)
+        status.update(Text(text))
+        status.start()
 
-        def report(text: str) -> None:
-            if lines and not transient:
-                console.print(Text(lines[-1]), soft_wrap=True)
-            lines.append(text)
-            status.update(Text(text))
-
+    try:
         yield report
+    finally:
+        status.stop()
     if lines and not transient:
         console.print(Text(lines[-1]), soft_wrap=True)
 

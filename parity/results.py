@@ -17,18 +17,25 @@ class Results:
         records: Where the records are, one file per entry.
         junit: The claims of the last run, for continuous-integration services.
         document: All records and the registry's prose, in Markdown.
+        figure: How much of every bound was used, over all records.
     """
 
     def __init__(self, folder: Path, registry: Registry):
         self.records = folder / "records"
         self.junit = folder / "junit.xml"
         self.document = folder / "deviations.md"
+        self.figure = folder / "margins.svg"
         self._registry = registry
 
-    def check(self, entries: Iterable[Entry]) -> None:
-        """Raises `RecordError` if an older record of these could not be added to."""
+    def check(self, entries: Iterable[Entry], subject: str) -> None:
+        """Raises `RecordError` if this subject's records of these could not be added."""
         for entry in entries:
-            self._older(entry.id)
+            older = self._older(entry.id)
+            if older and older.provenance.subject != subject:
+                raise record_files.RecordError(
+                    f"{self.records} holds records of the subject {older.provenance.subject!r}, "
+                    f"which those of {subject!r} would replace; name another folder with --results"
+                )
 
     def add(self, record: EntryRecord) -> None:
         """Writes a record, with those claims of the older one that it does not replace.
@@ -52,7 +59,26 @@ class Results:
         from reports import junit
 
         record_files.write_atomically(self.junit, junit.document(tuple(run)))
+        self.render()
+
+    def render(self) -> None:
+        """Writes the document and the figure of the records that are in the folder now."""
+        from reports.figures import margins_figure
+
         record_files.write_atomically(self.document, self.rendered().encode())
+        found = self._found()
+        if self._has_bounds(found):
+            margins_figure(found, self.figure)
+        else:
+            self.figure.unlink(missing_ok=True)
+
+    @property
+    def figure_is_current(self) -> bool:
+        """Whether the figure was drawn from the records that are in the folder now."""
+        from reports import figures
+
+        found = self._found()
+        return figures.shows(found, self.figure) or not self._has_bounds(found)
 
     def rendered(self) -> str:
         """The Markdown document of the records that are in the folder now.
@@ -64,6 +90,19 @@ class Results:
 
         found = record_files.read_folder(self.records)
         return deviations_document([_text(entry) for entry in self._registry], found)
+
+    def _found(self) -> tuple[EntryRecord, ...]:
+        """The records in the folder, in the order of the registry."""
+        found = record_files.read_folder(self.records)
+        return tuple(found[entry.id] for entry in self._registry if entry.id in found)
+
+    @staticmethod
+    def _has_bounds(records: Iterable[EntryRecord]) -> bool:
+        return any(
+            claim.bound is not None and claim.verdict != "NOT MEASURED"
+            for record in records
+            for claim in record.claims
+        )
 
     def _older(self, entry_id: str) -> EntryRecord | None:
         path = self.records / f"{entry_id}.json"

@@ -35,8 +35,9 @@ def text(value: Any) -> str:
     nan = int(np.count_nonzero(flat != flat))
     if nan < flat.size:
         least, greatest = order[0], order[flat.size - nan - 1]
-        shown += f" least {flat[least]} at {_place(least, value)}"
-        shown += f", greatest {flat[greatest]} at {_place(greatest, value)}"
+        # `str`, because a format would write a float32 with the digits of a float64.
+        shown += f" least {flat[least]!s} at {_place(least, value)}"
+        shown += f", greatest {flat[greatest]!s} at {_place(greatest, value)}"
     return shown + (f", {nan} NaN" if nan else "")
 
 

@@ -68,11 +68,12 @@ def obtain(pin: Pin, source: str, report: Report) -> Checkout:
             f"{pin.name} is to be taken from {source!r}, which is neither a folder that exists nor "
             "an address."
         )
-    fetched = home.reference_folder(pin.name) / "fetched.git"
-    _fetch(pin, source, fetched, report)
-    checkout = _export(pin, fetched, source, report)
-    home.remove_folder(fetched)
-    return checkout
+    shown = re.sub(r"://[^/@]*@", "://", source)  # a password is not to be told or kept
+    fetched = _fetch(pin, source, shown, report)
+    try:
+        return _export(pin, fetched, shown, report)
+    finally:
+        home.remove_folder(fetched)
 
 
 def read(pin: Pin) -> Checkout | None:
@@ -161,29 +162,35 @@ def _check_work_tree(pin: Pin, folder: Path) -> None:
         )
 
 
-def _fetch(pin: Pin, address: str, folder: Path, report: Report) -> None:
+def _fetch(pin: Pin, address: str, shown: str, report: Report) -> Path:
     """Fetches the one commit, or everything from a server that does not hand out one commit."""
-    report(f"{pin.name}: fetching {pin.short} from {address}")
-    try:
-        if not (folder / "HEAD").exists():
-            git.git("init", "--quiet", "--bare", str(folder))
+    final = home.reference_folder(pin.name) / "fetched.git"
+    if final.is_dir():  # whole, and left there by a killed process
+        return final
+    report(f"{pin.name}: fetching {pin.short} from {shown}")
+    with home.staging(final) as folder:
         try:
-            git.git("fetch", "--quiet", "--depth=1", "--no-tags", address, pin.commit, at=folder)
+            git.git("init", "--quiet", "--bare", str(folder))
+            try:
+                depth = ("--depth=1", address, pin.commit)
+                git.git("fetch", "--quiet", "--no-tags", *depth, at=folder)
+            except git.GitError as error:
+                if not _NOT_BY_HASH.search(error.output):
+                    raise
+                report(f"{pin.name}: {shown} hands out no single commit; fetching everything")
+                every = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+                git.git("fetch", "--quiet", "--no-tags", address, *every, at=folder)
+            git.git("cat-file", "-e", f"{pin.commit}^{{commit}}", at=folder)
         except git.GitError as error:
-            if not _NOT_BY_HASH.search(error.output):
-                raise
-            report(f"{pin.name}: {address} hands out no single commit; fetching everything")
-            every = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
-            git.git("fetch", "--quiet", "--no-tags", address, *every, at=folder)
-        git.git("cat-file", "-e", f"{pin.commit}^{{commit}}", at=folder)
-    except git.GitError as error:
-        if home.says_disk_is_full(error.output):
-            raise home.disk_is_full(f"fetching {pin.name}") from None
-        reason = error.output.splitlines()[-1] if error.output else str(error)
-        raise HarnessError(
-            f"{pin.name} could not be fetched from {address} ({reason}); if you have a clone, "
-            "pass it with `--from PATH`."
-        ) from None
+            if home.says_disk_is_full(error.output):
+                raise home.disk_is_full(f"fetching {pin.name}") from None
+            reason = error.output.splitlines()[-1] if error.output else str(error)
+            raise HarnessError(
+                f"{pin.name} could not be fetched from {shown} ({reason}); if you have a clone, "
+                "pass it with `--from PATH`."
+            ) from None
+        home.publish(folder, final)
+    return final
 
 
 def _export(pin: Pin, repository: Path, source: str, report: Report) -> Checkout:

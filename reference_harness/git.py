@@ -51,7 +51,7 @@ class GitError(HarnessError):
 
 def _command(arguments: tuple[str, ...]) -> list[str]:
     # A monitor is a program of the checkout's own configuration: not ours to start.
-    return ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", *arguments]
+    return ["git", "-c", "core.fsmonitor=false", *arguments]
 
 
 def _environment() -> dict[str, str]:

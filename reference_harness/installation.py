@@ -165,7 +165,7 @@ def remove(pin: Pin, report: Report = print) -> bool:
 
     Args:
         pin: Which.
-        report: Told what is waited for.
+        report: Told what is being done.
 
     Returns:
         Whether there was anything to remove.
@@ -174,6 +174,7 @@ def remove(pin: Pin, report: Report = print) -> bool:
     with home.explained(f"removing {pin.name}"), home.locked(pin.name, report):
         if not folder.exists():
             return False
+        report(f"{pin.name}: removing it")
         home.remove_folder(folder)
         home.sweep(folder)
         _remove_unused_environments()

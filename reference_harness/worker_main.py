@@ -204,7 +204,7 @@ def _identity() -> dict[str, Any]:
 
     return {
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": f"{platform.system()} {platform.machine()}",
         "cpu": _processor(),
         "packages": _packages(),
         "pid": os.getpid(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 from collections.abc import Iterable
@@ -68,6 +69,23 @@ def margins_figure(records: Iterable[EntryRecord], path: Path) -> int:
     return len(rows)
 
 
+def shows(records: Iterable[EntryRecord], path: Path) -> bool:
+    """Whether an `.svg` was drawn from these records: it names their digest.
+
+    The bytes of a drawing depend on the version of the library that draws it; what it
+    shows does not.
+    """
+    return path.exists() and _digest(_rows(records)) in path.read_text("utf-8")
+
+
+def _digest(rows: Rows) -> str:
+    shown = [
+        (label, [(claim.pin, claim.source, claim.verdict, repr(share)) for claim, share in row])
+        for label, row in rows.items()
+    ]
+    return f"sha256:{hashlib.sha256(repr(shown).encode()).hexdigest()}"
+
+
 def _rows(records: Iterable[EntryRecord]) -> Rows:
     rows: Rows = {}
     for record in records:
@@ -113,7 +131,8 @@ def _draw(rows: Rows, suffix: str) -> bytes:
     axes.set_ylim(len(rows) - 0.4, -0.6)  # the first on top
     _add_legend(figure, rows, markers)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=suffix[1:], metadata=_METADATA[suffix], facecolor="white")
+    metadata = {**_METADATA[suffix], "Description": f"Drawn from the records {_digest(rows)}"}
+    figure.savefig(buffer, format=suffix[1:], metadata=metadata, facecolor="white")
     return buffer.getvalue()
 
 

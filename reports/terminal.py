@@ -1,7 +1,7 @@
 """Records on a terminal: a table of claims, and how many hold.
 
-Every claim takes a few short lines in three columns rather than one long line in nine, so
-that it reads the same at 80 columns and at 160. Colour only repeats what a word says.
+On a wide terminal every figure has a column of its own; on a narrow one a claim takes a
+few short lines in three columns. Colour only repeats what a word says.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from reports.lines import NO_CLAIM, Line, contradicted_figures, lines_of, tally,
 from reports.records import EntryRecord
 
 STYLES = {"HOLDS": "green", "BROKEN": "bold red", "NOT MEASURED": "yellow"}
+WIDE = 132  # columns from which the wide layout is the shorter one
 
 Piece = tuple[str, str]  # text and its style
 
@@ -27,32 +28,57 @@ def print_summary(console: Console, records: Iterable[EntryRecord]) -> None:
     if not records:
         console.print("No claim was asked for.")
         return
-    console.print(claims_table(records))
+    console.print(claims_table(records, wide=console.width >= WIDE))
     console.print()
+    without = [record.entry for record in records if not record.claims]
+    if without:
+        named = f"NOT MEASURED, {NO_CLAIM}: {', '.join(without)}"
+        console.print(_stack([(named, STYLES["NOT MEASURED"])]))
     console.print(_counts(records))
     contradicted = contradicted_figures(records)
     if contradicted:
         console.print(_stack([(f"Contradicted by the measurement: {'; '.join(contradicted)}", "")]))
 
 
-def claims_table(records: Iterable[EntryRecord]) -> Table:
-    """A table of all claims, grouped by entry; equal outcomes at several pins share a line."""
+def claims_table(records: Iterable[EntryRecord], *, wide: bool = False) -> Table:
+    """A table of all claims, grouped by entry; equal outcomes at several pins share a line.
+
+    Entries without claims have no line.
+    """
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("verdict\npin, source", min_width=12, max_width=16)
-    table.add_column("claim", overflow="fold", max_width=90)
-    table.add_column("measured, tolerance\nmargin, least to pass", min_width=24, max_width=32)
+    if wide:
+        table.add_column("claim", overflow="fold", ratio=1)
+        for name, width in (("tolerance", 28), ("measured", 20), ("margin", 9), ("least", 20)):
+            table.add_column(name, overflow="fold", max_width=width)
+        table.add_column("verdict", max_width=12)
+        table.add_column("reference", max_width=16)
+        table.expand = True
+    else:
+        table.add_column("verdict\npin, source", min_width=12, max_width=16)
+        table.add_column("claim", overflow="fold", max_width=90)
+        table.add_column("measured, tolerance\nmargin, least to pass", min_width=24, max_width=32)
     for record in records:
-        stated = ""
+        statement = ""
         for line in lines_of(record):
             # The sentence once, where a claim has several outcomes.
-            claim = _claim(line, with_statement=line.claim.statement != stated)
-            stated = line.claim.statement
-            table.add_row(*map(_stack, (_verdict(line), claim, _figures(line))))
-        if not record.claims:
-            verdict = ("NOT MEASURED", STYLES["NOT MEASURED"])
-            table.add_row(_stack([verdict]), _stack([(record.entry, "bold"), (NO_CLAIM, "")]))
+            claim = _claim(line, with_statement=line.claim.statement != statement)
+            statement = line.claim.statement
+            cells = _wide(line, claim) if wide else (_verdict(line), claim, _figures(line))
+            table.add_row(*map(_stack, cells))
         table.add_section()
     return table
+
+
+def _wide(line: Line, claim: Iterable[Piece]) -> tuple[Iterable[Piece], ...]:
+    return (
+        claim,
+        [(line.claim.tolerance, "")],
+        [(line.measured, "bold")],
+        [(line.margin, "")],
+        [(line.claim.least, "")],
+        [(line.claim.verdict, STYLES[line.claim.verdict])],
+        [(line.where, "")],
+    )
 
 
 def _verdict(line: Line) -> Iterator[Piece]:
@@ -72,8 +98,9 @@ def _claim(line: Line, *, with_statement: bool) -> Iterator[Piece]:
         yield "worst input:", style
         for name, value in claim.worst_input.items():
             yield f"  {name} = {value}", ""
-    if line.contradicted and claim.stated:
-        yield f"stated {claim.stated.text}: contradicted", "magenta"
+    if claim.stated and claim.stated.agrees is not None:
+        verdict = "contradicted" if line.contradicted else "agrees"
+        yield f"stated {claim.stated.text}: {verdict}", "magenta" if line.contradicted else "dim"
 
 
 def _figures(line: Line) -> Iterator[Piece]:

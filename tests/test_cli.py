@@ -109,6 +109,14 @@ def test_a_reference_of_the_wrong_shape_exits_with_2(here, capsys):
     assert "Traceback" not in error
 
 
+def test_what_was_finished_before_a_failure_is_in_the_document_too(here, monkeypatch):
+    mistaken = claim(measure=lambda *_: 1 / 0)
+    register(monkeypatch, Registry([entry(SMALL, id="D1"), entry(mistaken, id="D2")]))
+    assert run() == 2
+    assert [p.name for p in (here / "parity-results" / "records").iterdir()] == ["D1.json"]
+    assert main(["report", "--check"]) == 0
+
+
 def test_a_claim_that_fails_itself_exits_with_2_and_shows_where(monkeypatch, capsys):
     def mistaken(subject, reference, inputs):
         raise LookupError("a mistake in the claim")

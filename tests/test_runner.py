@@ -303,8 +303,8 @@ def test_staleness_of_integers_is_exact():
         (np.float32([1, 2.5]), "float32[2] 1.0, 2.5"),
         (np.zeros((0, 3), np.float32), "float32[0, 3]"),
         (
-            np.float32([[0, 1, 2, 3], [4, 9, -5, np.nan]]),
-            "float32[2, 4] 0.0, 1.0, 2.0, 3.0, … least -5.0 at [1, 2], greatest 9.0 at [1, 1], "
+            np.float32([[0, 1, 2, 3], [4, 9, -0.1, np.nan]]),
+            "float32[2, 4] 0.0, 1.0, 2.0, 3.0, … least -0.1 at [1, 2], greatest 9.0 at [1, 1], "
             "1 NaN",
         ),
         (np.full(8, np.nan, np.float32), "float32[8] nan, nan, nan, nan, …, 8 NaN"),

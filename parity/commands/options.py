@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 from cyclopts import Parameter
 
@@ -12,7 +12,6 @@ from parity.registry import Entry, Registry, find
 
 Ids = Annotated[tuple[str, ...] | None, Parameter(consume_multiple=True, negative="")]
 Flag = Annotated[bool, Parameter(negative="")]
-Results = Annotated[Path, Parameter(help="The folder of the results.")]
 
 RESULTS = Path("parity-results")
 
@@ -58,6 +57,14 @@ def not_empty(option: str, values: Sequence[str] | None) -> None:
     """Raises `UsageError` for an option that is written without a value."""
     if values is not None and not values:
         raise UsageError(f"{option} needs at least one value; leave it out to select all")
+
+
+def print_stale(stale: Sequence[object], stream: TextIO) -> None:
+    """Prints which recorded answers are stale, and the way out."""
+    for found in stale:
+        print(f"STALE: {found}", file=stream)
+    if stale:
+        print("Record again what is stale with `parity record`.", file=stream)
 
 
 def recordings_folder(folder: Path | None) -> Path:

@@ -10,32 +10,38 @@ from pathlib import Path
 from parity import registry
 from parity.commands import options
 from parity.results import Results
-from reports.records import write_atomically
 
 _DIFF_LINES = 20
 
 
 def report(*, results: Path = options.RESULTS, check: options.Flag = False) -> int:
-    """Write deviations.md again, from the records and the registry's prose.
+    """Write deviations.md and its picture again, from the records and the registry's prose.
 
     Example: parity report --results parity-results --check
 
     Args:
         results: The folder of the results.
-        check: Write nothing; exit with 1 if the file is not what would be written.
+        check: Write nothing; exit with 1 if the files are not what would be written.
     """
     kept = Results(results, registry.load_registry())
     if not kept.records.is_dir():
         raise options.UsageError(f"{kept.records} does not exist; `parity run` writes it")
     wanted = kept.rendered()
     if not check:
-        write_atomically(kept.document, wanted.encode())
-        print(f"Wrote {kept.document}")
+        kept.render()
+        print(f"Wrote {kept.document}, {kept.figure}")
         return 0
     found = kept.document.read_text("utf-8") if kept.document.exists() else ""
-    if found == wanted:
-        print(f"{kept.document} is up to date")
+    if found == wanted and kept.figure_is_current:
+        print(f"{kept.document} and {kept.figure} are up to date")
         return 0
+    if found == wanted:
+        print(
+            f"{kept.figure} does not show what its records say; draw it again with "
+            f"`parity report --results {results}`",
+            file=sys.stderr,
+        )
+        return 1
     print(
         f"{kept.document} is not what its records say; write it again with "
         f"`parity report --results {results}`",

@@ -57,7 +57,6 @@ def run(
     source = "live" if live else "recorded"
     folder = options.recordings_folder(recordings)
     kept = Results(results, listed)
-    kept.check(entries)
     records: list[EntryRecord] = []
 
     def finished(record: EntryRecord) -> None:
@@ -69,6 +68,7 @@ def run(
         References(source, folder) as references,
         progress.shown(quiet=quiet) as told,
     ):
+        kept.check(entries, implementation.name)
         try:
             runner.run(
                 entries,
@@ -79,11 +79,13 @@ def run(
                 progress=told,
                 finished=finished,
             )
-        except KeyboardInterrupt:
-            kept.write_documents(records)
-            raise KeyboardInterrupt(
-                f"interrupted; {len(records)} of {len(entries)} records are in {kept.records}"
-            ) from None
+        except BaseException as error:
+            if records:  # so that the documents say what the records do
+                kept.write_documents(records)
+            if isinstance(error, KeyboardInterrupt):
+                done = f"{len(records)} of {len(entries)} records are in {kept.records}"
+                raise KeyboardInterrupt(f"interrupted; {done}") from None
+            raise
         stale = references.stale
     if not records:
         raise options.UsageError(
@@ -122,8 +124,5 @@ def _print(
 
         print_summary(Console(), records)
     report = sys.stderr if json else sys.stdout
-    for found in stale:
-        print(f"STALE: {found}", file=report)
-    if stale:
-        print("Record again what is stale with `parity record`.", file=report)
+    options.print_stale(stale, report)
     print(f"Records in {kept.records}, {kept.junit}, {kept.document}", file=report)

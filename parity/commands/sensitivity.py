@@ -35,7 +35,7 @@ def sensitivity(
     """Seed faults into the core, and see which claims notice.
 
     The exit status is 0 if every fault is caught by all claims that it names, 1 if one is
-    not, 2 if the claims could not be measured.
+    not or a recording has gone stale, 2 if the claims could not be measured.
 
     Example: parity sensitivity --fault F01
 
@@ -58,6 +58,7 @@ def sensitivity(
         results = sensitivities.sensitivity(
             chosen, registry.load_registry(), core, references, source=source, progress=told
         )
+        stale = references.stale
     problems = sensitivities.problems(results)
     if json:
         print(json_module.dumps([result.as_json for result in results], indent=2))
@@ -65,9 +66,11 @@ def sensitivity(
         print("\n".join(_matrix(results)))
         caught = sum(result.caught for result in results)
         print(f"\n{caught} of {len(results)} faults are caught by every claim that must.")
+    report = sys.stderr if json else sys.stdout
     for problem in problems:
-        print(problem, file=sys.stderr if json else sys.stdout)
-    return 1 if problems else 0
+        print(problem, file=report)
+    options.print_stale(stale, report)
+    return 1 if problems or stale else 0
 
 
 def _matrix(results: Sequence[sensitivities.FaultResult]) -> Iterator[str]:
