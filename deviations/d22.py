@@ -2,250 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, localcontext
-
-import numpy as np
-
-from parity import cases
+from deviations import d22_measurements as on
 from parity.agreements.dreamerv3_numerics import LOSS_REASON, LOSS_UNIT
-from parity.claims import (
-    AtLeast,
-    AtMost,
-    BitIdentical,
-    Equals,
-    Measurement,
-    Stated,
-    Within,
-    measure_bits,
-    measure_errors,
-)
-from parity.comparisons import (
-    EPSILON,
-    compare,
-    gap,
-    identical,
-    in_epsilon_of_loss,
-    modes,
-    worst_of,
-)
-from parity.implementations import CannotMeasureError, Implementation
-from parity.operations import Inputs
+from parity.claims import AtLeast, AtMost, BitIdentical, Equals, Stated, Within
+from parity.comparisons import compare, identical, in_epsilon_of_loss
 from parity.registry import Claim, Entry, Source
-
-BINS = 255
-
-# The rounding of one product p·b is uniform within half a ULP of it. A contracted pair
-# sum rounds one of its two products and not the other, so this is what is left of each
-# mirror pair at p = 1/255, in units of the value.
-_PRODUCT_ULP = np.spacing(
-    (np.expm1(np.linspace(0.0, 20.0, BINS // 2 + 1)[1:]) / BINS).astype(np.float32)
-).astype(np.float64)
-NOISE_STD = float(np.sqrt(np.sum(_PRODUCT_ULP**2) / 12))
-NOISE_MAX = float(np.sum(_PRODUCT_ULP) / 2)
-
-
-def rounded_bins() -> np.ndarray:
-    """The float32 rounding of the exact bins, by decimal arithmetic with 40 digits."""
-    with localcontext() as context:
-        context.prec = 40
-        steps = BINS // 2
-        upper = [(Decimal(20 * k) / steps).exp() - 1 for k in range(1, steps + 1)]
-    positive = np.asarray([float(value) for value in upper], np.float64).astype(np.float32)
-    return np.concatenate([-positive[::-1], np.zeros(1, np.float32), positive])
-
-
-def _relative_to_bin(ours: np.ndarray, theirs: np.ndarray, inputs: Inputs) -> np.ndarray:
-    del inputs
-    exact = np.abs(rounded_bins().astype(np.float64))
-    return gap(ours, theirs) / np.where(exact > 0, exact, EPSILON)
-
-
-def _rounding(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    del reference
-    expected = rounded_bins()
-    answers = [subject("dreamerv3.twohot_bins", **inputs, mode=m) for m in ("eager", "compiled")]
-    return measure_bits(
-        np.stack([answer["bins"] for answer in answers], axis=1),
-        np.stack([expected, expected], axis=1),
-        {**inputs, "bin": np.arange(BINS)},
-    )
-
-
-def _expected_magnitude(probs: np.ndarray, bins: np.ndarray) -> np.ndarray:
-    """E_p|b| in float64."""
-    return probs.astype(np.float64) @ np.abs(bins.astype(np.float64))
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
-    weights = np.exp(shifted)
-    return weights / weights.sum(axis=-1, keepdims=True)
-
-
-def _of_expectation(ours: np.ndarray, theirs: np.ndarray, inputs: Inputs) -> np.ndarray:
-    probs = inputs["probs"] if "probs" in inputs else _softmax(inputs["logits"])
-    return gap(ours, theirs) / (EPSILON * _expected_magnitude(probs, inputs["bins"]))
-
-
-def _expectation_cases(rng: np.random.Generator) -> Inputs:
-    return {"probs": cases.probabilities(rng, 512, BINS), "bins": rounded_bins()}
-
-
-def _decode_cases(rng: np.random.Generator) -> Inputs:
-    logits = [cases.logits(rng, 512, BINS, -6, 7), cases.tilted_logits(rng, 2048, BINS)]
-    return {"logits": np.concatenate(logits), "bins": rounded_bins()}
-
-
-def _decode_search():
-    logits = cases.search_logits(64, BINS)
-    return logits.map(lambda drawn: {"logits": drawn, "bins": rounded_bins()})
-
-
-def _encode_cases(rng: np.random.Generator) -> Inputs:
-    bins = rounded_bins()
-    return {"value": cases.targets(rng, 1024, bins), "bins": bins}
-
-
-def _encode_search():
-    values = cases.search_scalars(1e9)
-    return values.map(lambda drawn: {"value": drawn, "bins": rounded_bins()})
-
-
-def _loss_cases(rng: np.random.Generator) -> Inputs:
-    inputs = _encode_cases(rng)
-    return {**inputs, "logits": cases.dominated_logits(rng, len(inputs["value"]), BINS)}
-
-
-def _any_loss_cases(rng: np.random.Generator) -> Inputs:
-    inputs = _encode_cases(rng)
-    return {**inputs, "logits": cases.logits(rng, len(inputs["value"]), BINS)}
-
-
-def _uniform_cases(rng: np.random.Generator) -> Inputs:
-    levels = cases.scalars(rng, 64, -20, 20)
-    return {"logits": np.repeat(levels[:, None], BINS, axis=1), "bins": rounded_bins()}
-
-
-def _mirror_cases(rng: np.random.Generator) -> Inputs:
-    probs = cases.probabilities(rng, 512, BINS)
-    half = BINS // 2
-    probs[:, -half:] = probs[:, :half][:, ::-1]
-    return {"probs": probs, "bins": rounded_bins()}
-
-
-def _size_of_answer(operation: str):
-    """|value| over both modes, of all rows at once and of the first row alone."""
-
-    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-        del reference
-        rows = next(name for name in inputs if name != "bins")
-        alone = {**inputs, rows: inputs[rows][:1]}
-        errors = [
-            measure_errors(
-                np.abs(subject(operation, **question)["value"].astype(np.float64)), question
-            )
-            for batch in (inputs, alone)
-            for question in modes(operation, batch)
-        ]
-        return worst_of(errors)
-
-    return measure
-
-
-def _flat_cases(rng: np.random.Generator) -> Inputs:
-    return {"logits": cases.mirrored_logits(rng, 4096, BINS, 2.0**-6), "bins": rounded_bins()}
-
-
-def _noise(reference: Implementation, inputs: Inputs) -> np.ndarray:
-    answer = reference("dreamerv3.twohot_decode", **inputs, mode="compiled")
-    return answer["value"].astype(np.float64)
-
-
-def _noise_std(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    del subject
-    noise = _noise(reference, inputs)
-    return Measurement(float(noise.std()), float(noise.std()), noise.size)
-
-
-def _noise_max(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    del subject
-    return measure_errors(np.abs(_noise(reference, inputs)), inputs)
-
-
-def _head_cases(rng: np.random.Generator) -> Inputs:
-    features = cases.logits(rng, 16, 32, -2, 2)
-    return {"features": features, "seed": int(rng.integers(2**31))}
-
-
-def _head_constant(
-    subject: Implementation, reference: Implementation, inputs: Inputs
-) -> Measurement:
-    del subject
-    value = reference("dreamerv3.twohot_head_at_init", **inputs, mode="compiled")["value"]
-    return Measurement(float(value.min()), float(value.max()), value.size)
-
-
-def _head_depends(
-    subject: Implementation, reference: Implementation, inputs: Inputs
-) -> Measurement:
-    del subject
-    values = [
-        reference("dreamerv3.twohot_head_at_init", **inputs, mode=mode)["value"]
-        for mode in ("eager", "compiled")
-    ]
-    moved = np.abs(values[1].astype(np.float64) - values[0])
-    note = f"eager {values[0][0]:.6g}, compiled {values[1][0]:.6g}"
-    return Measurement(float(moved.min()), float(moved.max()), moved.size, note=note)
-
-
-def _head_zero(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    del reference
-    values = [
-        subject("dreamerv3.twohot_head_at_init", **inputs, mode=mode)["value"]
-        for mode in ("eager", "compiled")
-    ]
-    return measure_errors(np.abs(np.stack(values, axis=1).astype(np.float64)), inputs)
-
-
-def _outermost(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    del subject
-    bins = reference("dreamerv3.twohot_bins", **inputs, mode="compiled")["bins"]
-    outer = np.abs(bins[[0, -1]].astype(np.float64))
-    return Measurement(float(outer.min()), float(outer.max()), outer.size)
-
-
-def _outer_mass(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    """The share of an outer bin once the logits have begun to move, from the loss there."""
-    del subject
-    edge = np.full(len(inputs["logits"]), inputs["bins"][-1], np.float32)
-    loss = reference("dreamerv3.twohot_loss", **inputs, value=edge, mode="compiled")["loss"]
-    mass = np.exp(-loss.astype(np.float64)) * BINS
-    return Measurement(float(mass.min()), float(mass.max()), mass.size)
-
-
-def _fragility_cases(rng: np.random.Generator) -> Inputs:
-    mirrored = cases.mirrored_logits(rng, 64, BINS, 0.25) + np.float32(1.0)
-    mirrored[:, [0, -1]] = 1.0
-    mirrored[:, -1] = np.nextafter(np.float32(1.0), np.float32(2.0))
-    return {"logits": mirrored, "bins": rounded_bins()}
-
-
-def _fragility(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    del reference
-    value = subject("dreamerv3.twohot_decode", **inputs, mode="compiled")["value"]
-    return measure_errors(np.abs(value.astype(np.float64)), inputs)
-
-
-def _whole_runs(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    raise CannotMeasureError(
-        "a statistic of whole training runs of both sides; the core has no training loop yet"
-    )
-
-
-def _no_cases(rng: np.random.Generator) -> Inputs:
-    del rng
-    return {}
-
 
 ROW = Entry(
     id="D22",
@@ -299,8 +60,8 @@ ROW = Entry(
             "symexp near 20 turns the half ULP of its float32 argument, 9.5e-7, into the same "
             "relative error of the bin; expm1 is within 3 ULP there, which adds 3.5e-7.",
             ("dreamerv3.twohot_bins",),
-            lambda rng: {"count": BINS},
-            compare("dreamerv3.twohot_bins", "bins", _relative_to_bin),
+            lambda rng: {"count": on.BINS},
+            compare("dreamerv3.twohot_bins", "bins", on.relative_to_bin),
             stated=Stated("within 1.3e-6 relative", 0, 1.3e-6),
         ),
         Claim(
@@ -309,8 +70,8 @@ ROW = Entry(
             BitIdentical(),
             "Correct rounding has one answer; 40-digit decimal arithmetic gives it.",
             ("dreamerv3.twohot_bins",),
-            lambda rng: {"count": BINS},
-            _rounding,
+            lambda rng: {"count": on.BINS},
+            on.rounding,
             about="subject",
         ),
         Claim(
@@ -319,8 +80,8 @@ ROW = Entry(
             Within(4.8516e8, 4.8517e8, "value"),
             "exp(20) − 1 = 485,165,194 with the relative error of the claim `bins`.",
             ("dreamerv3.twohot_bins",),
-            lambda rng: {"count": BINS},
-            _outermost,
+            lambda rng: {"count": on.BINS},
+            on.outermost,
             about="reference",
             stated=Stated("±4.85e8", 4.84e8, 4.86e8),
         ),
@@ -330,8 +91,8 @@ ROW = Entry(
             Within(0.96, 1.04, "/ 255"),
             "Logits within ±1/64 move a probability by at most a factor of exp(±1/32).",
             ("dreamerv3.twohot_loss",),
-            _flat_cases,
-            _outer_mass,
+            on.flat_cases,
+            on.outer_mass,
             about="reference",
             stated=Stated("≈ 1/255", 0.9, 1.1),
         ),
@@ -342,10 +103,10 @@ ROW = Entry(
             "Two subtractions, one sum and two quotients, in the same order on both sides: IEEE "
             "arithmetic leaves no freedom.",
             ("dreamerv3.twohot_encode",),
-            _encode_cases,
+            on.encode_cases,
             identical("dreamerv3.twohot_encode", "weights"),
             stated=Stated("bit-identical", 0, 0),
-            search=_encode_search,
+            search=on.encode_search,
         ),
         Claim(
             "loss",
@@ -354,7 +115,7 @@ ROW = Entry(
             "One logit towers over the rest, so that the log-sum-exp is exact in every version "
             "of the compiler; what remains is one sum of two products.",
             ("dreamerv3.twohot_loss",),
-            _loss_cases,
+            on.loss_cases,
             identical("dreamerv3.twohot_loss", "loss"),
             stated=Stated("bit-identical", 0, 0),
         ),
@@ -364,7 +125,7 @@ ROW = Entry(
             AtMost(5, LOSS_UNIT),
             LOSS_REASON,
             ("dreamerv3.twohot_loss",),
-            _any_loss_cases,
+            on.any_loss_cases,
             compare("dreamerv3.twohot_loss", "loss", in_epsilon_of_loss),
         ),
         Claim(
@@ -374,8 +135,8 @@ ROW = Entry(
             "The row's own bound. Either form rounds each product and each partial sum once; the "
             "sums are pairwise or vectorised, so few roundings meet a large bin.",
             ("dreamerv3.twohot_expectation",),
-            _expectation_cases,
-            compare("dreamerv3.twohot_expectation", "value", _of_expectation),
+            on.expectation_cases,
+            compare("dreamerv3.twohot_expectation", "value", on.of_expectation),
             stated=Stated("within 3·ε·E_p|b|", 0, 3),
         ),
         Claim(
@@ -386,10 +147,10 @@ ROW = Entry(
             "within 1 ε, its sum within 1 ε and the quotient within half of one, so the "
             "probabilities part by at most 5 ε of themselves. The table's 3 is the form's alone.",
             ("dreamerv3.twohot_decode",),
-            _decode_cases,
-            compare("dreamerv3.twohot_decode", "value", _of_expectation),
+            on.decode_cases,
+            compare("dreamerv3.twohot_decode", "value", on.of_expectation),
             stated=Stated("within 3·ε·E_p|b|", 0, 3),
-            search=_decode_search,
+            search=on.decode_search,
         ),
         Claim(
             "uniform-zero",
@@ -398,8 +159,8 @@ ROW = Entry(
             "Equal logits have equal probabilities whatever the implementation of exp, since "
             "exp(0) is 1; their difference is exactly 0, before any product.",
             ("dreamerv3.twohot_decode",),
-            _uniform_cases,
-            _size_of_answer("dreamerv3.twohot_decode"),
+            on.uniform_cases,
+            on.size_of_answer("dreamerv3.twohot_decode"),
             about="subject",
             stated=Stated("exactly 0 for uniform p also under jit", 0, 0),
         ),
@@ -411,8 +172,8 @@ ROW = Entry(
             "mirror-symmetric logits it need not be: compilers may evaluate exp by one formula "
             "in the vectorised part of a row and by another in its remainder.)",
             ("dreamerv3.twohot_expectation",),
-            _mirror_cases,
-            _size_of_answer("dreamerv3.twohot_expectation"),
+            on.mirror_cases,
+            on.size_of_answer("dreamerv3.twohot_expectation"),
             about="subject",
         ),
         Claim(
@@ -421,19 +182,19 @@ ROW = Entry(
             Equals(0, "value"),
             "Its output layer is zero, so all logits are equal (paper p.18).",
             ("dreamerv3.twohot_head_at_init",),
-            _head_cases,
-            _head_zero,
+            on.head_cases,
+            on.head_zero,
             about="subject",
             stated=Stated("the 0 of paper p.18", 0, 0),
         ),
         Claim(
             "head-constant",
             "Compiled, the reference's zero-initialised head predicts one constant.",
-            Within(-NOISE_MAX, NOISE_MAX, "value"),
+            Within(-on.NOISE_MAX, on.NOISE_MAX, "value"),
             "Half a ULP of every product p·b at p = 1/255, all with the same sign.",
             ("dreamerv3.twohot_head_at_init",),
-            _head_cases,
-            _head_constant,
+            on.head_cases,
+            on.head_constant,
             about="reference",
             stated=Stated("−0.17 to +0.16", -0.18, 0.17),
         ),
@@ -444,32 +205,32 @@ ROW = Entry(
             "Eagerly every product is rounded, and the mirror pairs cancel to 0; a difference "
             "below 0.001 would not be the contraction of products of size 2e6.",
             ("dreamerv3.twohot_head_at_init",),
-            _head_cases,
-            _head_depends,
+            on.head_cases,
+            on.head_depends,
             about="reference",
         ),
         Claim(
             "noise-std",
             "On mirror-symmetric logits, whose expectation is 0, the compiled reference is noisy.",
-            Within(0.9 * NOISE_STD, 1.1 * NOISE_STD, "value"),
+            Within(0.9 * on.NOISE_STD, 1.1 * on.NOISE_STD, "value"),
             f"One unrounded product per mirror pair leaves a uniform error of half a ULP of p·b: "
-            f"{NOISE_STD:.4f} in all at p = 1/255. Logits within ±1/64 move p by 3 %, 4096 rows "
+            f"{on.NOISE_STD:.4f} in all at p = 1/255. Logits within ±1/64 move p by 3 %, 4096 rows "
             f"estimate a standard deviation to 1.1 %.",
             ("dreamerv3.twohot_decode",),
-            _flat_cases,
-            _noise_std,
+            on.flat_cases,
+            on.noise_std,
             about="reference",
             stated=Stated("std ≈ 0.085", 0.084, 0.086),
         ),
         Claim(
             "noise-max",
             "The largest of those errors.",
-            Within(3 * NOISE_STD, NOISE_MAX, "value"),
+            Within(3 * on.NOISE_STD, on.NOISE_MAX, "value"),
             "The largest of 4096 sums of independent errors exceeds three standard deviations; "
             "it can not exceed half a ULP of every product.",
             ("dreamerv3.twohot_decode",),
-            _flat_cases,
-            _noise_max,
+            on.flat_cases,
+            on.noise_max,
             about="reference",
             stated=Stated("max ≈ 0.3", 0.2, 0.4),
         ),
@@ -481,8 +242,8 @@ ROW = Entry(
             "One ULP of a logit of 1 is 1.2e-7, which at p·b = 2e6 is 0.2. The rounding of the "
             "softmax hides it in some rows and doubles it in others; the largest counts.",
             ("dreamerv3.twohot_decode",),
-            _fragility_cases,
-            _fragility,
+            on.fragility_cases,
+            on.fragility,
             about="subject",
         ),
         Claim(
@@ -491,8 +252,8 @@ ROW = Entry(
             Within(0, 0.1, "std of the value at 2000, 4000 and 6000 rows"),
             "The table's largest figure, rounded up.",
             (),
-            _no_cases,
-            _whole_runs,
+            on.no_cases,
+            on.whole_runs,
             stated=Stated("0.085, 0.052, ≈ 0.01", 0.005, 0.086),
         ),
         Claim(
@@ -501,8 +262,8 @@ ROW = Entry(
             AtLeast(0, "nats, reference minus core, in the 4000-row window"),
             "The sign of the difference; the table states 0.51 against 0.46.",
             (),
-            _no_cases,
-            _whole_runs,
+            on.no_cases,
+            on.whole_runs,
             stated=Stated("0.51 against 0.46", 0.04, 0.06),
         ),
         Claim(
@@ -511,8 +272,8 @@ ROW = Entry(
             AtLeast(52, "of 58 windows"),
             "The row's own count.",
             (),
-            _no_cases,
-            _whole_runs,
+            on.no_cases,
+            on.whole_runs,
             stated=Stated("at least 52 of the 58 windows", 52, 58),
         ),
     ),

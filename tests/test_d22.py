@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.dreamerv3 import twohot
-from deviations import d22
+from deviations import d22, d22_measurements
 from parity.claims import Verdict
 from parity.core_subject import TABLE
 from parity.implementations import InProcess
@@ -25,7 +25,7 @@ class Exact(InProcess):
     """Answers with the exact bins, in place of a reference."""
 
     def __init__(self):
-        bins = d22.rounded_bins()
+        bins = d22_measurements.rounded_bins()
         super().__init__("exact", {"dreamerv3.twohot_bins": lambda count, mode: {"bins": bins}})
 
 
@@ -52,10 +52,10 @@ def test_the_predicted_noise_is_that_of_half_a_ulp_per_pair():
     """NOISE_STD is a prediction: simulate the rounding of the products in float64."""
     rng = np.random.default_rng(0)
     probs = (1 + rng.random((4000, 127)) * 0.02 - 0.01) / 255
-    products = probs.astype(np.float32).astype(np.float64) * d22.rounded_bins()[128:]
+    products = probs.astype(np.float32).astype(np.float64) * d22_measurements.rounded_bins()[128:]
     error = (products.astype(np.float32) - products).sum(axis=1)
-    assert abs(error.std() / d22.NOISE_STD - 1) < 0.05
-    assert np.abs(error).max() < d22.NOISE_MAX
+    assert abs(error.std() / d22_measurements.NOISE_STD - 1) < 0.05
+    assert np.abs(error).max() < d22_measurements.NOISE_MAX
 
 
 def test_every_claim_of_the_row_says_why_its_tolerance_is_what_it_is():
