@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from decimal import Decimal, localcontext
 
 import numpy as np
 
 from parity import cases
-from parity.claims import (
-    Measurement,
-    measure_bits,
-    measure_errors,
-)
+from parity.claims import Measurement, measure_bits, measure_errors
 from parity.comparisons import (
     EPSILON,
     gap,
-    modes,
+    in_epsilon_of_expectation,
+    questions,
+    softmax64,
     worst_of,
 )
 from parity.implementations import CannotMeasureError, Implementation
@@ -33,47 +32,39 @@ NOISE_STD = float(np.sqrt(np.sum(_PRODUCT_ULP**2) / 12))
 NOISE_MAX = float(np.sum(_PRODUCT_ULP) / 2)
 
 
-def rounded_bins() -> np.ndarray:
+COUNTS = (BINS, 41)  # a support of any odd size is built by the same rule
+
+
+@functools.cache
+def rounded_bins(count: int = BINS) -> np.ndarray:
     """The float32 rounding of the exact bins, by decimal arithmetic with 40 digits."""
     with localcontext() as context:
         context.prec = 40
-        steps = BINS // 2
+        steps = count // 2
         upper = [(Decimal(20 * k) / steps).exp() - 1 for k in range(1, steps + 1)]
     positive = np.asarray([float(value) for value in upper], np.float64).astype(np.float32)
     return np.concatenate([-positive[::-1], np.zeros(1, np.float32), positive])
 
 
 def relative_to_bin(ours: np.ndarray, theirs: np.ndarray, inputs: Inputs) -> np.ndarray:
-    del inputs
-    exact = np.abs(rounded_bins().astype(np.float64))
-    return gap(ours, theirs) / np.where(exact > 0, exact, EPSILON)
+    exact = np.abs(rounded_bins(inputs["count"]).astype(np.float64))
+    apart = gap(ours, theirs)
+    return np.where(exact > 0, apart / np.where(exact > 0, exact, 1), np.where(apart, np.inf, 0))
+
+
+def bins_cases(rng: np.random.Generator) -> Inputs:
+    del rng
+    return {"variants": [{"count": count} for count in COUNTS]}
 
 
 def rounding(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
     del reference
-    expected = rounded_bins()
-    answers = [subject("dreamerv3.twohot_bins", **inputs, mode=m) for m in ("eager", "compiled")]
-    return measure_bits(
-        np.stack([answer["bins"] for answer in answers], axis=1),
-        np.stack([expected, expected], axis=1),
-        {**inputs, "bin": np.arange(BINS)},
-    )
-
-
-def _expected_magnitude(probs: np.ndarray, bins: np.ndarray) -> np.ndarray:
-    """E_p|b| in float64."""
-    return probs.astype(np.float64) @ np.abs(bins.astype(np.float64))
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
-    weights = np.exp(shifted)
-    return weights / weights.sum(axis=-1, keepdims=True)
-
-
-def of_expectation(ours: np.ndarray, theirs: np.ndarray, inputs: Inputs) -> np.ndarray:
-    probs = inputs["probs"] if "probs" in inputs else _softmax(inputs["logits"])
-    return gap(ours, theirs) / (EPSILON * _expected_magnitude(probs, inputs["bins"]))
+    counted = []
+    for question in questions("dreamerv3.twohot_bins", inputs):
+        exact = rounded_bins(question["count"])
+        bins = subject("dreamerv3.twohot_bins", **question)["bins"]
+        counted.append(measure_bits(bins, exact, {**question, "bin": np.arange(len(exact))}))
+    return worst_of(counted)
 
 
 def expectation_cases(rng: np.random.Generator) -> Inputs:
@@ -122,23 +113,43 @@ def mirror_cases(rng: np.random.Generator) -> Inputs:
     return {"probs": probs, "bins": rounded_bins()}
 
 
-def size_of_answer(operation: str):
-    """|value| over both modes, of all rows at once and of the first row alone."""
+def zero_at_symmetry(operation: str):
+    """|value| on symmetric rows: over both modes, of all rows at once and of one alone.
+
+    Rows that are not symmetric are asked beside them. An answer to one of those that is
+    not even near the exact one counts as infinite, so that nobody passes who always says 0.
+    """
 
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
         del reference
         rows = next(name for name in inputs if name != "bins")
         alone = {**inputs, rows: inputs[rows][:1]}
         errors = [
-            measure_errors(
-                np.abs(subject(operation, **question)["value"].astype(np.float64)), question
-            )
+            measure_errors(np.abs(subject(operation, **q)["value"].astype(np.float64)), q)
             for batch in (inputs, alone)
-            for question in modes(operation, batch)
+            for q in questions(operation, batch)
         ]
+        control = {**inputs, rows: _asymmetric(inputs[rows])}
+        for q in questions(operation, control):
+            off = _far_off(subject(operation, **q)["value"], q)
+            errors.append(measure_errors(np.where(off, np.inf, 0.0), q))
         return worst_of(errors)
 
     return measure
+
+
+def _asymmetric(rows: np.ndarray) -> np.ndarray:
+    """The rows with their last entry raised, so that the outermost bin holds more."""
+    raised = rows.copy()
+    raised[:, -1] = rows.max(axis=1) + np.float32(0.25)
+    return raised
+
+
+def _far_off(value: np.ndarray, inputs: Inputs) -> np.ndarray:
+    """Whether a decoded value is off by more than a thousandth of E_p|b|."""
+    probs = inputs["probs"] if "probs" in inputs else softmax64(inputs["logits"])
+    exact = probs.astype(np.float64) @ inputs["bins"].astype(np.float64)
+    return ~(in_epsilon_of_expectation(value, exact, inputs) * EPSILON < 1e-3)
 
 
 def flat_cases(rng: np.random.Generator) -> Inputs:
@@ -163,7 +174,8 @@ def noise_max(subject: Implementation, reference: Implementation, inputs: Inputs
 
 def head_cases(rng: np.random.Generator) -> Inputs:
     features = cases.logits(rng, 16, 32, -2, 2)
-    return {"features": features, "seed": int(rng.integers(2**31))}
+    shift = np.zeros(BINS, np.float32)
+    return {"features": features, "shift": shift, "seed": int(rng.integers(2**31))}
 
 
 def head_constant(
@@ -186,12 +198,17 @@ def head_depends(subject: Implementation, reference: Implementation, inputs: Inp
 
 
 def head_zero(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """|value| of a fresh head; with its bias set to a slope, the value must be that slope's."""
     del reference
-    values = [
-        subject("dreamerv3.twohot_head_at_init", **inputs, mode=mode)["value"]
-        for mode in ("eager", "compiled")
-    ]
-    return measure_errors(np.abs(np.stack(values, axis=1).astype(np.float64)), inputs)
+    operation = "dreamerv3.twohot_head_at_init"
+    slope = np.linspace(-2, 2, BINS).astype(np.float32)
+    errors = []
+    for q in questions(operation, inputs):
+        errors.append(measure_errors(np.abs(subject(operation, **q)["value"]), q))
+        value = subject(operation, **{**q, "shift": slope})["value"]
+        off = _far_off(value, {"logits": slope[None], "bins": rounded_bins()})
+        errors.append(measure_errors(np.where(off, np.inf, 0.0), {**q, "shift": slope}))
+    return worst_of(errors)
 
 
 def outermost(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
@@ -213,14 +230,19 @@ def outer_mass(subject: Implementation, reference: Implementation, inputs: Input
 def fragility_cases(rng: np.random.Generator) -> Inputs:
     mirrored = cases.mirrored_logits(rng, 64, BINS, 0.25) + np.float32(1.0)
     mirrored[:, [0, -1]] = 1.0
-    mirrored[:, -1] = np.nextafter(np.float32(1.0), np.float32(2.0))
     return {"logits": mirrored, "bins": rounded_bins()}
 
 
 def fragility(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """By how much a ULP on the last logit moves the decoded value."""
     del reference
-    value = subject("dreamerv3.twohot_decode", **inputs, mode="compiled")["value"]
-    return measure_errors(np.abs(value.astype(np.float64)), inputs)
+    moved = inputs["logits"].copy()
+    moved[:, -1] = np.nextafter(np.float32(1.0), np.float32(2.0))
+    before, after = (
+        subject("dreamerv3.twohot_decode", **{**inputs, "logits": logits}, mode="compiled")["value"]
+        for logits in (inputs["logits"], moved)
+    )
+    return measure_errors(gap(after, before), {**inputs, "logits": moved})
 
 
 def whole_runs(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:

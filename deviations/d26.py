@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from parity.claims import Equals, Measurement, Stated, Within, measure_errors
+from parity.comparisons import worst_of
 from parity.implementations import Implementation
 from parity.operations import Inputs
 from parity.registry import Claim, Entry, Source
@@ -16,13 +17,21 @@ FIRST = 1040  # where the gate opens with 16 environments and batches of 16 × 6
 TRANSITIONS = 200_000
 
 POWERS = ("1", "2", "32", "1/2", "1/4", "1/32", "1/1024")
+# 1/r is n exactly in float64 for these r = 1/n. It is not for every n: see 1/49.
 EXACT_INVERSES = (*POWERS, "1/3", "1/7", "1/10")
-ROUNDED = ("3/10", "7/10", "3/8", "3/2", "25/256", "2/3", "3", "5")
+ROUNDED = ("3/10", "7/10", "3/8", "3/2", "25/256", "2/3", "3", "5", "1/49")
 
 
 def _cases(rng: np.random.Generator) -> Inputs:
     del rng
     return {"steps": np.arange(FIRST, FIRST + TRANSITIONS, dtype=np.int64)}
+
+
+def _elsewhere(rng: np.random.Generator) -> Inputs:
+    """Another gate, uneven steps, and a run so long that elapsed · numerator leaves int32."""
+    uneven = 17 + np.cumsum(np.concatenate([[0], rng.integers(1, 41, 20_000)]))
+    far = np.concatenate([np.arange(3, 9), 2_000_000_000 + np.arange(2_000)])
+    return {"variants": [{"steps": uneven.astype(np.int64)}, {"steps": far.astype(np.int64)}]}
 
 
 def _totals(side: Implementation, ratio: str, inputs: Inputs) -> np.ndarray:
@@ -65,13 +74,29 @@ def _ahead(subject: Implementation, reference: Implementation, inputs: Inputs) -
 
 
 def _own_form(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """Totals that differ from exact integers; far out, with ratios whose totals fit int32."""
     del reference
-    ratios = (*EXACT_INVERSES, *ROUNDED)
-    errors = [
-        np.count_nonzero(_totals(subject, r, inputs) != _exact(Fraction(r), inputs["steps"]))
-        for r in ratios
-    ]
-    return measure_errors(np.asarray(errors, np.float64), {"ratio": np.asarray(ratios)})
+    counted = []
+    for variant in inputs["variants"]:
+        steps = variant["steps"]
+        for ratio in (*EXACT_INVERSES, *ROUNDED):
+            exact = _exact(Fraction(ratio), steps)
+            if exact[-1] < 2**31:
+                off = _totals(subject, ratio, variant) != exact
+                counted.append(measure_errors(off.astype(np.float64), {**variant, "ratio": ratio}))
+    return worst_of(counted)
+
+
+def _elsewhere_equal(
+    subject: Implementation, reference: Implementation, inputs: Inputs
+) -> Measurement:
+    (uneven, far), ratios = inputs["variants"], EXACT_INVERSES
+    counted = []
+    for variant, chosen in ((uneven, ratios), (far, ("1", "1/2", "1/1024"))):
+        for ratio in chosen:
+            off = _totals(subject, ratio, variant) != _totals(reference, ratio, variant)
+            counted.append(measure_errors(off.astype(np.float64), {**variant, "ratio": ratio}))
+    return worst_of(counted)
 
 
 def _float_fraction(
@@ -110,8 +135,8 @@ ROW = Entry(
     claims=(
         Claim(
             "reference-ratios",
-            "With r a power of two, as in every reference configuration, the totals are equal "
-            "on every one of 200,000 transitions.",
+            "With r a power of two, as in the reference's defaults, the totals are equal on every "
+            "one of 200,000 transitions.",
             Equals(0, "transitions that differ"),
             "1/r and every sum of it are exact in float64.",
             (OPERATION,),
@@ -121,13 +146,24 @@ ROW = Entry(
         ),
         Claim(
             "exact-inverses",
-            "So they are with every other r whose inverse is exact in float64.",
+            "So they are with r = 1/3, 1/7 and 1/10, whose inverses are exact in float64.",
             Equals(0, "transitions that differ"),
-            "1/r is an integer, and float64 rounds the quotient back to it.",
+            "1/r rounds to the integer, and the integer times r to 1. (Not so for 1/49, whose "
+            "inverse in float64 is not 49: it is among the ratios of `at-most-one-ahead`.)",
             (OPERATION,),
             _cases,
             _differing(EXACT_INVERSES),
             stated=Stated("identical whenever 1/r is exact", 0, 0),
+        ),
+        Claim(
+            "elsewhere",
+            "The totals are those of the absolute step: equal also with another gate, with "
+            "uneven steps, and two billion steps on.",
+            Equals(0, "totals that differ"),
+            "Whole multiples of an exact 1/r are exact in float64 below 2^53.",
+            (OPERATION,),
+            _elsewhere,
+            _elsewhere_equal,
         ),
         Claim(
             "at-most-one-ahead",
@@ -142,13 +178,15 @@ ROW = Entry(
         ),
         Claim(
             "closed-form",
-            "The core's totals are 1 + ⌊(t − t0)·r⌋ exactly, also where int32 would overflow.",
-            Equals(0, "transitions that differ"),
+            "The core's totals are 1 + ⌊(t − t0)·r⌋ exactly, also with uneven steps, and where "
+            "(t − t0) times the numerator overflows int32.",
+            Equals(0, "wrong totals"),
             "Integer arithmetic is exact.",
             (OPERATION,),
-            _cases,
+            lambda rng: {"variants": [_cases(rng), *_elsewhere(rng)["variants"]]},
             _own_form,
             about="subject",
+            core_only=True,
         ),
         Claim(
             "intended-rational",

@@ -120,7 +120,8 @@ def search_scalars(limit: float, rows: int = 64) -> Any:
     """A strategy for [rows] float32 scalars within ±limit, subnormals included."""
     from hypothesis import strategies as st
 
-    number = st.floats(-limit, limit, width=32, allow_subnormal=True)
+    exact = float(np.float32(limit))
+    number = st.floats(-exact, exact, width=32, allow_subnormal=True)
     numbers = st.lists(number, min_size=rows, max_size=rows)
     return numbers.map(lambda values: np.asarray(values, np.float32))
 

@@ -65,7 +65,12 @@ def figure(value: float, rounding: str = decimal.ROUND_HALF_EVEN) -> str:
 
 
 def measure_errors(
-    errors: np.ndarray, inputs: Inputs, *, rows: int | None = None, note: str = ""
+    errors: np.ndarray,
+    inputs: Inputs,
+    *,
+    rows: int | None = None,
+    note: str = "",
+    answers: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Measurement:
     """The worst of many errors, with the input row that attains it.
 
@@ -76,6 +81,8 @@ def measure_errors(
         inputs: The inputs; arrays whose first axis has length B are cut to the worst row.
         rows: B, where another axis of `errors` than the first runs over the input rows.
         note: See `Measurement`.
+        answers: What the errors are errors of: what was answered, and what was expected, of
+            the shape of `errors`. The two at the worst place are added to the worst input.
     """
     errors = np.where(np.isnan(errors), np.inf, np.asarray(errors, np.float64))
     if errors.size == 0:
@@ -93,6 +100,10 @@ def measure_errors(
         for name, value in inputs.items()
     }
     peak = float(errors.reshape(-1)[index])
+    if answers is not None and peak:
+        place = [int(axis) for axis in np.unravel_index(index, errors.shape)]
+        got, expected = (answer.reshape(-1)[index] for answer in answers)
+        worst |= {"at": str(place), "answered": got, "expected": expected}
     return Measurement(peak, peak, errors.size, worst, note)
 
 
@@ -118,7 +129,8 @@ def measure_bits(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> Measure
         same &= np.signbit(left) == np.signbit(right)
         same |= np.isnan(left) & np.isnan(right)
     # Other dtypes have no ULP of float32: every value that differs is as bad as another.
-    worst = measure_errors(ulp_distance(left, right) if single else ~same, inputs)
+    distance = ulp_distance(left, right) if single else ~same
+    worst = measure_errors(distance, inputs, answers=(left, right))
     count = float(np.count_nonzero(~same))
     note = f"at most {figure(worst.high)} ULP apart" if count and single else ""
     return Measurement(count, count, same.size, worst.worst_input, note)
@@ -167,6 +179,11 @@ class Tolerance(abc.ABC):
         return Verdict.HOLDS if good else Verdict.BROKEN
 
 
+def _share(part: float) -> str:
+    """A part of a tolerance: in percent, or as a multiple where that is long."""
+    return f"{part:.0%}" if abs(part) < 10 else f"{figure(part)}×"
+
+
 def _with_unit(text: str, unit: str) -> str:
     return f"{text} {unit}".rstrip()
 
@@ -194,7 +211,7 @@ class AtMost(Tolerance):
         """See `Tolerance`."""
         if not self.bound or not math.isfinite(measurement.high):
             return "—"
-        return f"{(self.bound - measurement.high) / abs(self.bound):.0%}"
+        return _share((self.bound - measurement.high) / abs(self.bound))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,7 +237,7 @@ class AtLeast(Tolerance):
         """See `Tolerance`."""
         if not self.bound or not math.isfinite(measurement.low):
             return "—"
-        return f"{(measurement.low - self.bound) / abs(self.bound):.0%}"
+        return _share((measurement.low - self.bound) / abs(self.bound))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,7 +266,7 @@ class Within(Tolerance):
         half = (self.high - self.low) / 2
         left = min(measurement.low - self.low, self.high - measurement.high)
         finite = math.isfinite(measurement.low) and math.isfinite(measurement.high)
-        return f"{left / half:.0%}" if half and finite else "—"
+        return _share(left / half) if half and finite else "—"
 
 
 @dataclasses.dataclass(frozen=True)

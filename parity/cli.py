@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except cyclopts.CycloptsError:
         return COULD_NOT_RUN  # it has said why
     except KeyboardInterrupt as interrupt:
-        print(f"parity: {interrupt or 'interrupted'}", file=sys.stderr)
+        print(f"parity: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has enough; Python must not complain of it at exit.
@@ -81,13 +81,22 @@ def _explain(error: Exception) -> int:
     """One line for what a user can mend, a traceback for what we must."""
     from parity.commands.options import UsageError
     from parity.implementations import AnswerError
-    from parity.registry import UnknownIdError
+    from parity.registry import RegistrationError, UnknownIdError
     from parity.runner import RunError
     from parity.subjects import SubjectError
     from reference_harness.errors import HarnessError
     from reports.records import RecordError
 
-    known = (UsageError, UnknownIdError, SubjectError, HarnessError, RecordError, RunError, OSError)
+    known = (
+        UsageError,
+        UnknownIdError,
+        RegistrationError,
+        SubjectError,
+        HarnessError,
+        RecordError,
+        RunError,
+        OSError,
+    )
     if not isinstance(error, known):
         traceback.print_exception(error)
     elif isinstance(error, RunError) and not isinstance(error.__cause__, AnswerError):

@@ -42,6 +42,12 @@ def in_ulp(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> np.ndarray:
     return ulp_distance(left, right)
 
 
+def in_epsilon(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> np.ndarray:
+    """The gap between numbers of size 1 at most, over ε."""
+    del inputs
+    return gap(left, right) / EPSILON
+
+
 def in_epsilon_nats(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> np.ndarray:
     """The gap between log-probabilities, over ε · max(1, |value|)."""
     del inputs
@@ -56,6 +62,23 @@ def in_epsilon_of_loss(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> n
     largest = np.abs(inputs["logits"].astype(np.float64)).max(axis=-1)
     size = np.log(inputs["logits"].shape[-1]) + largest + np.abs(right.astype(np.float64))
     return gap(left, right) / (EPSILON * size)
+
+
+def in_epsilon_of_expectation(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> np.ndarray:
+    """The gap between expectations of bins, over ε·E_p|b|: the size of what cancels in one.
+
+    The probabilities are the inputs' own, or the softmax of their logits.
+    """
+    probs = inputs["probs"] if "probs" in inputs else softmax64(inputs["logits"])
+    magnitude = probs.astype(np.float64) @ np.abs(inputs["bins"].astype(np.float64))
+    return gap(left, right) / (EPSILON * magnitude)
+
+
+def softmax64(logits: np.ndarray) -> np.ndarray:
+    """The softmax over the last axis, in float64."""
+    wide = logits.astype(np.float64)
+    weights = np.exp(wide - wide.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
 
 
 def in_ulp_of_exact(answer: np.ndarray, exact: np.ndarray, inputs: Inputs) -> np.ndarray:
@@ -73,12 +96,19 @@ def in_ulp_of_exact(answer: np.ndarray, exact: np.ndarray, inputs: Inputs) -> np
     return np.where(flushed | (answer == rounded), 0.0, distance)
 
 
-def modes(operation: str, inputs: Inputs) -> Iterable[Inputs]:
-    """The inputs as they are, or once for every mode that the operation has."""
+def questions(operation: str, inputs: Inputs) -> list[Inputs]:
+    """What to ask: every variant of the inputs, in every mode of the operation.
+
+    Inputs may be a single `{"variants": [inputs, ...]}`. Inputs that say their mode are
+    asked in that mode alone.
+    """
     field = next((f for f in catalogue()[operation].inputs if f.name == "mode"), None)
-    if isinstance(field, Setting) and "mode" not in inputs:
-        return [{**inputs, "mode": mode} for mode in field.choices]
-    return [inputs]
+    has_mode = isinstance(field, Setting)
+    return [
+        {**variant, "mode": mode} if mode else variant
+        for variant in inputs.get("variants", [inputs])
+        for mode in (field.choices if has_mode and "mode" not in variant else (None,))
+    ]
 
 
 def worst_of(measurements: Iterable[Measurement]) -> Measurement:
@@ -102,9 +132,10 @@ def compare(operation: str, output: str, scale: Scale) -> Measure:
         def one(question: Inputs) -> Measurement:
             theirs = reference(operation, **question)[output]
             ours = subject(operation, **question)[output]
-            return measure_errors(scale(ours, theirs, question), question)
+            errors = scale(ours, theirs, question)
+            return measure_errors(errors, question, answers=(ours, theirs))
 
-        return worst_of(one(question) for question in modes(operation, inputs))
+        return worst_of(one(question) for question in questions(operation, inputs))
 
     return measure
 
@@ -118,7 +149,7 @@ def identical(operation: str, output: str) -> Measure:
             ours = subject(operation, **question)[output]
             return measure_bits(ours, theirs, question)
 
-        return worst_of(one(question) for question in modes(operation, inputs))
+        return worst_of(one(question) for question in questions(operation, inputs))
 
     return measure
 
@@ -136,19 +167,20 @@ def against_truth(
     Args:
         operation: What to ask.
         output: Which output to compare.
-        truth: The exact values, from the inputs without `mode`.
+        truth: The exact values, from the inputs.
         scale: Makes the error of (answer, truth, inputs).
         side: Which side is asked; the other is not.
     """
 
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
         asked = subject if side == "subject" else reference
-        exact = truth(inputs)
 
         def one(question: Inputs) -> Measurement:
             answer = asked(operation, **question)[output]
-            return measure_errors(scale(answer, exact, question), question)
+            exact = truth(question)
+            errors = scale(answer, exact, question)
+            return measure_errors(errors, question, answers=(answer, exact))
 
-        return worst_of(one(question) for question in modes(operation, inputs))
+        return worst_of(one(question) for question in questions(operation, inputs))
 
     return measure

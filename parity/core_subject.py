@@ -78,11 +78,12 @@ def twohot_expectation(probs, bins, mode) -> Answer:
     return {"value": run(twohot.expectation, mode, probs, bins)}
 
 
-def twohot_head_at_init(features, seed, mode) -> Answer:
+def twohot_head_at_init(features, shift, seed, mode) -> Answer:
     """See `dreamerv3.twohot_head_at_init`: the reward head at the 1m size."""
     head = TwoHotHead(layers=1, units=64)
-    parameters = head.init(jax.random.PRNGKey(seed), jnp.asarray(features))
-    predict = partial(head.apply, parameters, method="predict")
+    parameters = head.init(jax.random.PRNGKey(seed), jnp.asarray(features))["params"]
+    shifted = {**parameters, "out": {**parameters["out"], "bias": jnp.asarray(shift)}}
+    predict = partial(head.apply, {"params": shifted}, method="predict")
     call = jax.jit(predict) if mode == "compiled" else predict
     return {"value": np.asarray(call(jnp.asarray(features)))}
 

@@ -27,9 +27,12 @@ class Implementation(abc.ABC):
 
     Attributes:
         name: What reports call it.
+        is_core: Whether it is the core, or a seeded fault of it. Only the core answers for
+            what the core chose.
     """
 
     name: str
+    is_core: bool = False
 
     @abc.abstractmethod
     def answer(self, operation: str, inputs: Inputs) -> Answer:
@@ -64,8 +67,9 @@ class Implementation(abc.ABC):
 class InProcess(Implementation):
     """A table of functions in this process."""
 
-    def __init__(self, name: str, table: OperationTable):
+    def __init__(self, name: str, table: OperationTable, *, is_core: bool = False):
         self.name = name
+        self.is_core = is_core
         self._table = table
 
     def answer(self, operation: str, inputs: Inputs) -> Answer:
@@ -88,6 +92,7 @@ class Overridden(Implementation):
         self._base = base
         self._override = InProcess(name, table)
         self._overridden = frozenset(table)
+        self.is_core = base.is_core
 
     def answer(self, operation: str, inputs: Inputs) -> Answer:
         """See `Implementation.answer`."""

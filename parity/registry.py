@@ -17,7 +17,7 @@ import numpy as np
 
 from parity.claims import Measurement, Stated, Tolerance
 from parity.implementations import Implementation
-from parity.operations import Inputs
+from parity.operations import Inputs, catalogue
 
 ENTRY_GROUP = "world_model_parity.entries"
 
@@ -27,6 +27,10 @@ Status = Literal["intended", "reference bug", "paper versus code", "subject bug"
 
 class UnknownIdError(LookupError):
     """No entry or claim has this id; the message suggests the nearest."""
+
+
+class RegistrationError(Exception):
+    """What a distribution registers can not be loaded; the message names it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +48,9 @@ class Claim:
         measure: From (subject, reference, inputs) to a measurement, in the tolerance's unit.
         about: Whose behaviour the sentence is about. A claim about the subject alone needs
             no reference; one about the reference alone says nothing about the subject.
+        core_only: The sentence is about what the core chose where it departs from the
+            reference, or about sharing more than a formula with it (bits, random draws).
+            Another port may rightly do otherwise, and is not asked.
         stated: The figure that the deviation table states, where it states one.
         search: A Hypothesis strategy for `cases`-like inputs, made on demand, with which
             `parity fuzz` looks for the worst input.
@@ -57,6 +64,7 @@ class Claim:
     cases: Callable[[np.random.Generator], Inputs]
     measure: Callable[[Implementation, Implementation, Inputs], Measurement]
     about: About = "both"
+    core_only: bool = False
     stated: Stated | None = None
     search: Callable[[], Any] | None = None
 
@@ -124,6 +132,12 @@ class Registry:
                 raise ValueError(f"two entries are called {entry.id}")
             if len({claim.id for claim in entry.claims}) != len(entry.claims):
                 raise ValueError(f"two claims of {entry.id} have the same id")
+            for claim in entry.claims:
+                if unknown := set(claim.operations) - set(catalogue()):
+                    raise ValueError(
+                        f"{entry.id}/{claim.id} names {', '.join(sorted(unknown))}, "
+                        f"which no operation is called"
+                    )
             self._entries[entry.id.casefold()] = entry
 
     def __iter__(self):
@@ -164,4 +178,14 @@ def load_registry() -> Registry:
     points = importlib.metadata.entry_points(group=ENTRY_GROUP)
     # The deviations come before the agreements, whatever order the metadata has.
     ordered = sorted(points, key=lambda point: (point.name != "deviations", point.name))
-    return Registry(entry for point in ordered for entry in point.load())
+    entries = []
+    for point in ordered:
+        try:
+            entries.extend(point.load())
+        except Exception as error:
+            owner = point.dist.name if point.dist else "an unknown distribution"
+            raise RegistrationError(
+                f"the entries {point.value} of {owner} can not be loaded "
+                f"({type(error).__name__}: {error}); mend or uninstall it"
+            ) from error
+    return Registry(entries)

@@ -198,6 +198,11 @@ def outcome(
         RunError: The claim itself failed, or the reference gave no proper answer.
         HarnessError: The reference could not be asked.
     """
+    if claim.core_only and not subject.is_core:
+        return Outcome(
+            Verdict.NOT_MEASURED,
+            why="it is about the core's own choice; a port may follow the reference instead",
+        )
     ours = Unasked("subject") if claim.about == "reference" else SubjectSide(subject)
     theirs: Implementation = Unasked("reference")
     if claim.about != "subject" and reference is not None:

@@ -47,7 +47,7 @@ def opened(spec: str = CORE, python: Path | None = None) -> Iterator[Implementat
     elif spec == CORE:
         from parity.core_subject import TABLE
 
-        yield InProcess(CORE, TABLE)
+        yield InProcess(CORE, TABLE, is_core=True)
     else:
         module = _module(spec)
         table = getattr(module, "OPERATIONS", None)

@@ -38,6 +38,7 @@ def deviations_document(texts: Sequence[EntryText], records: Mapping[str, EntryR
         counts={name: sum(section.counts[name] for section in sections) for name in VERDICTS},
         contradicted=contradicted_figures(shown),
         setups=setups(shown),
+        subjects=", ".join(sorted({record.provenance.subject for record in shown})) or "the core",
     )
 
 

@@ -157,8 +157,15 @@ class EntryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
             and (registered is None or claim.claim in registered)
         ]
         rank = {claim_id: place for place, claim_id in enumerate(registered or ())}
+        pins = list(dict.fromkeys(claim.pin for claim in (*self.claims, *kept)))
         claims = sorted(
-            (*self.claims, *kept), key=lambda claim: (rank.get(claim.claim, len(rank)), claim.key)
+            (*self.claims, *kept),
+            key=lambda claim: (
+                rank.get(claim.claim, len(rank)),
+                claim.claim,
+                pins.index(claim.pin),
+                claim.source,
+            ),
         )
         return msgspec.structs.replace(self, claims=tuple(claims))
 

@@ -34,10 +34,15 @@ def print_summary(console: Console, records: Iterable[EntryRecord]) -> None:
     if without:
         named = f"NOT MEASURED, {NO_CLAIM}: {', '.join(without)}"
         console.print(_stack([(named, STYLES["NOT MEASURED"])]))
-    console.print(_counts(records))
+    print_counts(console, records)
     contradicted = contradicted_figures(records)
     if contradicted:
         console.print(_stack([(f"Contradicted by the measurement: {'; '.join(contradicted)}", "")]))
+
+
+def print_counts(console: Console, records: Iterable[EntryRecord]) -> None:
+    """Prints how many claims have which verdict."""
+    console.print(_counts(records))
 
 
 def claims_table(records: Iterable[EntryRecord], *, wide: bool = False) -> Table:
@@ -98,6 +103,8 @@ def _claim(line: Line, *, with_statement: bool) -> Iterator[Piece]:
         yield "worst input:", style
         for name, value in claim.worst_input.items():
             yield f"  {name} = {value}", ""
+    if claim.verdict == "BROKEN" and claim.note:
+        yield claim.note, style
     if claim.stated and claim.stated.agrees is not None:
         verdict = "contradicted" if line.contradicted else "agrees"
         yield f"stated {claim.stated.text}: {verdict}", "magenta" if line.contradicted else "dim"

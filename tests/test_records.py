@@ -116,13 +116,13 @@ def test_merging_replaces_the_same_pin_and_source_and_keeps_the_others():
     )
     merged = entry("D22", claim("a")).merged_into(older)
     assert [c.key for c in merged.claims] == [
-        ("a", APRIL, "recorded"),
         ("a", PAPER, "live"),
         ("a", PAPER, "recorded"),
+        ("a", APRIL, "recorded"),
         ("b", PAPER, "recorded"),
     ]
-    assert merged.claims[2].verdict == "HOLDS"
-    assert merged.claims[2].provenance is None
+    assert merged.claims[1].verdict == "HOLDS"
+    assert merged.claims[1].provenance is None
     # What was measured earlier does not pass for measured now.
     assert {c.provenance.created for c in merged.claims if c.provenance} == {
         "2026-01-01T00:00:00+00:00"

@@ -60,11 +60,11 @@ def _random_output_layer() -> OperationTable:
 
     from core.dreamerv3.heads import TwoHotHead
 
-    def head_at_init(features, seed, mode):
+    def head_at_init(features, shift, seed, mode):
         head, key = TwoHotHead(layers=1, units=64), jax.random.PRNGKey(seed)
         parameters = head.init(key, jnp.asarray(features))["params"]
         draw = jax.nn.initializers.lecun_normal()(key, (64, head.bins))
-        parameters = {"params": {**parameters, "out": {**parameters["out"], "kernel": draw}}}
+        parameters = {"params": {**parameters, "out": {"kernel": draw, "bias": shift}}}
         predict = jax.jit(lambda x: head.apply(parameters, x, method="predict"))
         return {"value": np.asarray(predict(jnp.asarray(features)))}
 

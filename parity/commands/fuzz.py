@@ -31,7 +31,7 @@ def fuzz(
     installed one; where there is none they are NOT MEASURED. The exit status is 0 if no
     input breaks a claim, 1 if one does, 2 if there is nothing to search.
 
-    Example: parity fuzz D22 --claim bins --examples 1000
+    Example: parity fuzz D22 --claim decode --examples 1000
 
     Args:
         entry: Ids of deviations or agreements.

@@ -20,8 +20,10 @@ class UsageError(Exception):
     """The command line asks for what can not be done; says what to write instead."""
 
 
-def entries(registry: Registry, deviation: Ids, agreement: Ids) -> tuple[Entry, ...]:
-    """The chosen entries; all, if neither option is given.
+def entries(
+    registry: Registry, deviation: Ids, agreement: Ids, ids: Sequence[str] = ()
+) -> tuple[Entry, ...]:
+    """The chosen entries; all, if none is chosen.
 
     Raises:
         UnknownIdError: There is no such entry; suggests the nearest.
@@ -33,8 +35,11 @@ def entries(registry: Registry, deviation: Ids, agreement: Ids) -> tuple[Entry, 
         *(registry.select(deviation, "deviation") if deviation else ()),
         *(registry.select(agreement, "agreement") if agreement else ()),
     )
-    if deviation is None and agreement is None:
+    if ids:
+        chosen = (*registry.select(ids), *chosen)
+    elif deviation is None and agreement is None:
         chosen = tuple(registry)
+    chosen = tuple({entry.id: entry for entry in chosen}.values())
     if not chosen:
         raise UsageError("no entry is registered; reinstall world-model-parity")
     return chosen

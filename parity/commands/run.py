@@ -17,7 +17,7 @@ from reports.records import EntryRecord
 
 
 def run(
-    *,
+    *entry: str,
     deviation: options.Ids = None,
     agreement: options.Ids = None,
     pin: options.Ids = None,
@@ -32,13 +32,14 @@ def run(
 ) -> int:
     """Measure claims, and say which hold.
 
-    Without --deviation and --agreement, all entries are measured. The exit status is 0 if
+    Without ids, all entries are measured. The exit status is 0 if
     all that was measured holds, 1 if something is broken or a recording has gone stale, 2 if
     the claims could not be measured.
 
     Example: parity run --deviation D22 D23 --live
 
     Args:
+        entry: Ids of deviations or agreements to measure, e.g. D22 rms-norm.
         deviation: The rows of the deviation table to measure, e.g. D22 D23.
         agreement: The agreements to measure.
         pin: Measure at these pins of the references only, e.g. dreamerv3-29eb964.
@@ -49,10 +50,10 @@ def run(
         results: The folder for the records, junit.xml and deviations.md.
         recordings: A folder of recordings to use instead of the embedded one.
         json: Print the records, and nothing else.
-        quiet: Print only where the results are.
+        quiet: Print only the counts, and where the results are.
     """
     listed = registry.load_registry()
-    entries = options.entries(listed, deviation, agreement)
+    entries = options.entries(listed, deviation, agreement, entry)
     pins = options.pins(listed, pin)
     source = "live" if live else "recorded"
     folder = options.recordings_folder(recordings)
@@ -117,12 +118,12 @@ def _print(
 
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(records), indent=2))
         sys.stdout.buffer.write(b"\n")
-    elif not quiet:
+    else:
         from rich.console import Console
 
-        from reports.terminal import print_summary
+        from reports.terminal import print_counts, print_summary
 
-        print_summary(Console(), records)
+        (print_counts if quiet else print_summary)(Console(), records)
     report = sys.stderr if json else sys.stdout
     options.print_stale(stale, report)
     print(f"Records in {kept.records}, {kept.junit}, {kept.document}", file=report)

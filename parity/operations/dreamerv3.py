@@ -88,6 +88,7 @@ TWOHOT_HEAD_AT_INIT = Operation(
     "what a freshly initialised two-hot head predicts for a batch of features",
     (
         Array("features", "B F", "float32", "inputs of the head"),
+        Array("shift", "255", "float32", "what the bias of the output layer is set to"),
         Setting("seed", int, "seed of the initialisation"),
         MODE,
     ),

@@ -153,7 +153,7 @@ def twohot_expectation(probs, bins, mode):
     return {"value": np.asarray(call(jnp.asarray(probs), jnp.asarray(bins)))}
 
 
-def twohot_head_at_init(features, seed, mode):
+def twohot_head_at_init(features, shift, seed, mode):
     """The stock reward head (`configs.yaml`, rewhead) at the 1m size."""
 
     def module(x):
@@ -174,6 +174,8 @@ def twohot_head_at_init(features, seed, mode):
     pure = nj.pure(module)
     x = {"tensor": jnp.asarray(features)}
     state, _ = pure({}, x, seed=seed, create=True, modify=True)
+    # The layer has one padding column, which it drops again.
+    state = {**state, "rew/dist/out/bias": jnp.pad(jnp.asarray(shift), (0, 1))}
     return {"value": np.asarray(_run(lambda s, y: pure(s, y, seed=0)[1], mode, state, x))}
 
 
