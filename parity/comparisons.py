@@ -102,13 +102,15 @@ def questions(operation: str, inputs: Inputs) -> list[Inputs]:
     Inputs may be a single `{"variants": [inputs, ...]}`. Inputs that say their mode are
     asked in that mode alone.
     """
-    field = next((f for f in catalogue()[operation].inputs if f.name == "mode"), None)
-    has_mode = isinstance(field, Setting)
-    return [
-        {**variant, "mode": mode} if mode else variant
-        for variant in inputs.get("variants", [inputs])
-        for mode in (field.choices if has_mode and "mode" not in variant else (None,))
-    ]
+    settings = [f for f in catalogue()[operation].inputs if isinstance(f, Setting)]
+    modes = next((setting.choices for setting in settings if setting.name == "mode"), ())
+    asked: list[Inputs] = []
+    for variant in inputs.get("variants", [inputs]):
+        if modes and "mode" not in variant:
+            asked.extend({**variant, "mode": mode} for mode in modes)
+        else:
+            asked.append(variant)
+    return asked
 
 
 def worst_of(measurements: Iterable[Measurement]) -> Measurement:
