@@ -35,3 +35,32 @@ def updates_due(
     # ⌊e·p/q⌋ without forming e·p, which overflows int32 on long runs.
     due = 1 + (elapsed // q) * p + ((elapsed % q) * p) // q
     return jnp.where(elapsed < 0, 0, due)
+
+
+def gate(n_envs: int, batch_size: int, length: int) -> int:
+    """The environment step of the first update: the replay holds a batch of different items.
+
+    An item is `length` rows to train on and one row of context. The environments add their
+    rows in turn, so that the first item is complete with the step that follows
+    `length` rows of each, and every step from then on completes one more.
+
+    Args:
+        n_envs: Environments.
+        batch_size: Sequences per batch.
+        length: Rows per sequence, without the context.
+
+    Returns:
+        Environment steps of all environments together: 1,040 for 16 environments and
+        batches of 16 × 64. It is `updates_due`'s `first`.
+
+    Raises:
+        ValueError: An argument is below 1.
+
+    Source: `embodied/run/train.py:81-84@29eb964`, `embodied/replay/replay.py:130-138@29eb964`.
+    """
+    if min(n_envs, batch_size, length) < 1:
+        raise ValueError(
+            f"environments, batch size and length must be at least 1, not {n_envs}, "
+            f"{batch_size}, {length}"
+        )
+    return length * n_envs + batch_size

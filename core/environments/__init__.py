@@ -1,0 +1,6 @@
+"""Environments behind one interface, and the collector that turns them into rows."""
+
+from core.environments.catalogue import environment_names, make_environment
+from core.environments.environment import Environment, EnvironmentSetupError
+
+__all__ = ["Environment", "EnvironmentSetupError", "environment_names", "make_environment"]
