@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from core.dreamerv3.heads import HiddenLayer, TwoHotHead
+from core.dreamerv3.heads import TwoHotHead
+from core.dreamerv3.networks import HiddenLayer
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,135 @@
+"""Trains from the command line: `python -m core.dreamerv3 --env CartPole-v1 --size 1m`."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import cyclopts
+from cyclopts import Parameter
+
+app = cyclopts.App(
+    name="python -m core.dreamerv3",
+    help="Train DreamerV3 on vector observations, or go on where the run in --logdir stopped.",
+    help_epilogue="Any key of the agent's configuration is an option too, as in "
+    "--agent.learning_rate 1e-4 --agent.batch_size 8.",
+    version_flags=[],
+)
+
+
+@app.default
+def train(
+    *,
+    logdir: Path,
+    env: str = "CartPole-v1",
+    size: str = "1m",
+    steps: int = 20_000,
+    seeds: Annotated[tuple[int, ...], Parameter(consume_multiple=True)] = (0,),
+    n_envs: int = 16,
+    action_repeat: int = 1,
+    time_limit: int | None = None,
+    log_every: int = 2_000,
+    eval_every: int = 0,
+    eval_episodes: int = 10,
+    save_every: float = 300.0,
+    replay_capacity: int = 5_000_000,
+    tensorboard: bool = False,
+    cache: Path | None = None,
+    agent: Annotated[dict[str, str] | None, Parameter(show=False)] = None,
+) -> None:
+    """Train.
+
+    Parameters
+    ----------
+    logdir
+        The run's folder: metrics.jsonl, config.json, checkpoints.
+    env
+        A gymnax environment or one of mujoco_playground's control suite.
+    size
+        Widths of the networks: 1m, 12m, 25m, 50m, 100m, 200m or 400m.
+    steps
+        Environment rows per seed, reset rows included.
+    seeds
+        Independent runs, side by side.
+    n_envs
+        Environments per seed.
+    action_repeat
+        Steps of the environment per action.
+    time_limit
+        Steps after which an episode is cut off; the environment's own by default.
+    log_every
+        Rows per line of metrics.
+    eval_every
+        Rows between evaluations; 0 for none.
+    eval_episodes
+        Episodes per evaluation.
+    save_every
+        Seconds between checkpoints; 0 saves whenever it can.
+    replay_capacity
+        Rows that a seed's replay may hold.
+    tensorboard
+        Write TensorBoard files too (needs tensorboardX).
+    cache
+        Where compiled programs are kept; the user's cache folder by default.
+    agent
+        Any key of the agent's configuration, as in --agent.learning_rate 1e-4.
+    """
+    # After the command line is read: jax and orbax take seconds to import.
+    import jax
+    import platformdirs
+
+    folder = cache or Path(platformdirs.user_cache_dir("world-model-parity")) / "compiled"
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+    from core.dreamerv3.checkpoint import CheckpointError
+    from core.dreamerv3.config import Config, ConfigError
+    from core.dreamerv3.logging import LoggingError
+    from core.dreamerv3.run import RunConfig, RunError, run
+    from core.dreamerv3.train import TrainConfig
+    from core.environments import EnvironmentSetupError
+
+    try:
+        config = RunConfig(
+            train=TrainConfig(
+                agent=Config.of_size(size, **_typed(agent or {})),
+                steps=steps,
+                n_envs=n_envs,
+                replay_capacity=replay_capacity,
+                log_every=log_every,
+                eval_episodes=eval_episodes,
+            ),
+            env=env,
+            seeds=seeds,
+            logdir=logdir,
+            action_repeat=action_repeat,
+            time_limit=time_limit,
+            eval_every=eval_every,
+            save_every=save_every,
+            tensorboard=tensorboard,
+        )
+        run(config)
+    except (CheckpointError, ConfigError, LoggingError, RunError, EnvironmentSetupError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("interrupted: the same command goes on from the last checkpoint", file=sys.stderr)
+        sys.exit(130)
+
+
+def _typed(texts: dict[str, str]) -> dict[str, Any]:
+    """Numbers as numbers; whether a key takes them is for the configuration to say."""
+
+    def value(text: str) -> Any:
+        try:
+            return ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            return text
+
+    return {key: value(text) for key, text in texts.items()}
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,225 @@
+"""Checkpoints of a whole run: everything that it needs to go on bit by bit (row D6).
+
+orbax writes and rotates them. Around it: typed keys are stored as their data, every array
+has a checksum (orbax restores a file with a flipped byte without a word), and each way of
+failing is one sentence with a way out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import shutil
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import orbax.checkpoint as ocp
+
+KEPT = 2
+
+
+class CheckpointError(Exception):
+    """A checkpoint can not be written, can not be read, or is of another configuration."""
+
+
+class Checkpoints:
+    """The checkpoints of one run in one folder, each under its number of rows.
+
+    A checkpoint appears whole or not at all, and the last two stay. What a killed process
+    left half-written is removed.
+    """
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any]):
+        """Opens a folder, absent or not.
+
+        Args:
+            folder: Where the checkpoints lie.
+            identity: What must not change between saving and resuming: flat, of JSON types.
+
+        Raises:
+            CheckpointError: The folder can not be used.
+        """
+        self.folder = folder.absolute()
+        self.identity = dict(identity)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with _quiet():
+                self._manager = ocp.CheckpointManager(
+                    self.folder,
+                    options=ocp.CheckpointManagerOptions(
+                        max_to_keep=KEPT,
+                        cleanup_tmp_directories=True,
+                        enable_async_checkpointing=False,
+                    ),
+                )
+        except (OSError, ValueError) as error:
+            raise CheckpointError(
+                f"{self.folder} can not hold checkpoints: {_cause(error)}; choose another folder"
+            ) from error
+
+    @property
+    def latest(self) -> int | None:
+        """Rows of the newest checkpoint; None without one."""
+        return self._manager.latest_step()
+
+    def save(self, rows: int, state: Any) -> None:
+        """Writes a checkpoint and drops the oldest.
+
+        Args:
+            rows: Environment rows seen so far; its name.
+            state: Any pytree of arrays.
+
+        Raises:
+            CheckpointError: It could not be written; the earlier ones are as they were.
+        """
+        arrays = _without_typed_keys(state)
+        sums = {name: _checksum(leaf) for name, leaf in _named(arrays)}
+        about = {"identity": self.identity, "checksums": sums}
+        size = sum(leaf.nbytes for _, leaf in _named(arrays))
+        free = shutil.disk_usage(self.folder).free
+        try:
+            if free < size:
+                raise OSError(f"it takes up to {size:,} bytes and {free:,} are free")
+            with _quiet():
+                self._manager.save(
+                    rows,
+                    args=ocp.args.Composite(
+                        state=ocp.args.StandardSave(arrays), about=ocp.args.JsonSave(about)
+                    ),
+                    force=True,
+                )
+        # What a full disk raises depends on which of orbax's threads meets it first.
+        except Exception as error:
+            for leftover in self.folder.glob("*.orbax-checkpoint-tmp"):
+                shutil.rmtree(leftover, ignore_errors=True)
+            kept = f"the one at {self.latest:,} rows is" if self.latest else "there is no earlier"
+            raise CheckpointError(
+                f"the checkpoint at {rows:,} rows could not be written to {self.folder} "
+                f"({_cause(error)}); make room and start again with the same command "
+                f"({kept} {'intact' if self.latest else 'one'})"
+            ) from error
+
+    def restore(self, like: Any) -> tuple[int, Any]:
+        """Reads the newest checkpoint.
+
+        Args:
+            like: A tree of arrays or of their shapes, dtypes and shardings, as it was saved.
+
+        Returns:
+            Its rows, and the tree.
+
+        Raises:
+            CheckpointError: There is none, it is damaged, or it is of another configuration.
+        """
+        rows = self.latest
+        if rows is None:
+            raise CheckpointError(f"{self.folder} holds no checkpoint")
+        about = self._read(rows, about=ocp.args.JsonRestore())["about"]
+        if not isinstance(about, dict) or not {"identity", "checksums"} <= set(about):
+            raise self._damaged(rows, "its description is incomplete")
+        self._compare(about["identity"])
+        wanted = _without_typed_keys(like)
+        absent = set(about["checksums"]) ^ {name for name, _ in _named(wanted)}
+        if absent:
+            raise CheckpointError(
+                f"the checkpoint at {rows:,} rows in {self.folder} was written by another version "
+                f"of this program: {sorted(absent)[0]} exists on one side only; use the version "
+                f"that wrote it, or another folder"
+            )
+        arrays = self._read(rows, state=ocp.args.StandardRestore(wanted))["state"]
+        for name, leaf in _named(arrays):
+            if _checksum(leaf) != about["checksums"][name]:
+                raise self._damaged(rows, f"{name} is not what was written")
+        return rows, _with_typed_keys(arrays, like)
+
+    def _read(self, rows: int, **items: Any) -> Any:
+        try:
+            with _quiet():
+                return self._manager.restore(rows, args=ocp.args.Composite(**items))
+        # Damage surfaces as whatever the first reader of the damaged bytes raises.
+        except Exception as error:
+            raise self._damaged(rows, _cause(error)) from error
+
+    def _damaged(self, rows: int, cause: str) -> CheckpointError:
+        earlier = [step for step in self._manager.all_steps() if step < rows]
+        then = f"resume at {earlier[-1]:,} rows" if earlier else "start anew"
+        return CheckpointError(
+            f"the checkpoint {self.folder / str(rows)} is damaged ({cause}); "
+            f"delete that folder to {then}"
+        )
+
+    def _compare(self, saved: Mapping[str, Any]) -> None:
+        different = [
+            f"{key} was {saved.get(key)!r} and is now {self.identity.get(key)!r}"
+            for key in sorted({*saved, *self.identity})
+            if saved.get(key) != self.identity.get(key)
+        ]
+        if different:
+            raise CheckpointError(
+                f"{self.folder} holds a run of another configuration: {'; '.join(different)}; "
+                f"resume with the same values, or choose another folder"
+            )
+
+
+def _is_typed_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _without_typed_keys(tree: Any) -> Any:
+    """The tree with the data of keys in place of keys, which orbax does not store."""
+
+    def plain(leaf: Any) -> Any:
+        if not _is_typed_key(leaf):
+            return leaf
+        if isinstance(leaf, jax.ShapeDtypeStruct):
+            data = jax.eval_shape(jax.random.key_data, leaf)
+            return jax.ShapeDtypeStruct(data.shape, data.dtype, sharding=leaf.sharding)
+        return jax.random.key_data(leaf)
+
+    return jax.tree.map(plain, tree)
+
+
+def _with_typed_keys(arrays: Any, like: Any) -> Any:
+    return jax.tree.map(
+        lambda leaf, pattern: jax.random.wrap_key_data(leaf) if _is_typed_key(pattern) else leaf,
+        arrays,
+        like,
+    )
+
+
+def _named(tree: Any) -> list[tuple[str, Any]]:
+    """Leaves with their paths."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return [(jax.tree_util.keystr(path, simple=True, separator="/"), leaf) for path, leaf in leaves]
+
+
+def _checksum(leaf: Any) -> int:
+    """CRC-32 of shape, dtype and bytes."""
+    array = np.atleast_1d(np.ascontiguousarray(leaf))
+    start = zlib.crc32(f"{leaf.shape} {leaf.dtype}".encode())
+    return zlib.crc32(array.view(np.uint8).data, start)
+
+
+def _cause(error: BaseException) -> str:
+    """The first line of an exception, cut to a readable length."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 160 else f"{text[:100]} … {text[-55:]}"
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps the tracebacks of orbax's threads off the terminal: the error itself is raised."""
+    logger = logging.getLogger("absl")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logger.setLevel(before)
