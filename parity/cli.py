@@ -25,6 +25,10 @@ _COMMANDS = {
         "parity.commands.sensitivity:sensitivity",
         "Seed faults, and see which claims notice.",
     ),
+    "trace": (
+        "parity.commands.trace:trace",
+        "Take training steps on both sides, and compare every number.",
+    ),
     "record": ("parity.commands.record:record", "Keep the installed references' answers."),
     "report": ("parity.commands.report:report", "Write deviations.md again from the records."),
     "schema": ("parity.commands.schema:schema", "Print the JSON schema of a record."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from parity.implementations import AnswerError, CannotMeasureError, Implementation
@@ -75,8 +76,20 @@ def ask(worker: Asked, operation: str, inputs: Inputs) -> Answer:
         raise AnswerError(str(error)) from error
 
 
-def start_reference(pin: str) -> Asked:
+def start_reference(
+    pin: str,
+    *,
+    operations: str | None = None,
+    time_limit: float = 300.0,
+    environment: Mapping[str, str] | None = None,
+) -> Asked:
     """The worker of an installed pin.
+
+    Args:
+        pin: Its name.
+        operations: The module that answers; by default the pin's own.
+        time_limit: Seconds for one operation.
+        environment: Variables that the worker gets beside the inherited ones.
 
     Raises:
         CannotMeasureError: The pin is not installed here.
@@ -95,7 +108,9 @@ def start_reference(pin: str) -> Asked:
     return Worker(
         known.name,
         found.python,
-        known.operations,
+        operations or known.operations,
+        time_limit=time_limit,
+        environment=environment,
         import_paths=[found.import_path],
         way_out=f"repair it with `parity reference install {known.name}`",
     )

@@ -1,0 +1,160 @@
+"""`parity trace`."""
+
+from __future__ import annotations
+
+import contextlib
+import json as json_module
+import sys
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter, validators
+
+from parity.commands import options
+from parity.implementations import AnswerError, CannotMeasureError
+from parity.provenance import now
+from parity.trace import reference, report
+from parity.trace.answers import FOLDER, Answers, LiveAnswers, PaddingError, RecordedAnswers
+from parity.trace.names import NameMapError
+from parity.trace.problem import Dtype, Problem, make_problem
+from parity.trace.run import Trace, Tracer
+from parity.trace.starts import STARTS, Start
+from reference_harness.pins import find_pin
+from reference_harness.recorder import Recorder
+from reference_harness.worker import Identity
+
+_Kind = Literal["discrete", "continuous"]
+_Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
+_Optional = Annotated[int | None, Parameter(validator=validators.Number(gte=1))]
+
+
+def trace(
+    agent: Literal["dreamerv3"],
+    *,
+    pin: str = "dreamerv3-29eb964",
+    discrete: options.Flag = False,
+    continuous: options.Flag = False,
+    size: Literal["tiny", "1m", "12m"] = "tiny",
+    start: Annotated[
+        tuple[Start, ...] | None, Parameter(consume_multiple=True, negative="")
+    ] = None,
+    steps: _Count = 1,
+    dtype: Dtype = "float32",
+    batch: _Optional = None,
+    length: _Optional = None,
+    seed: int = 0,
+    no_neutralise: options.Flag = False,
+    live: options.Flag = False,
+    record: options.Flag = False,
+    every: options.Flag = False,
+    json: options.Flag = False,
+) -> int:
+    """Take training steps on both sides from the same state, and compare every number.
+
+    The reference's parameters are carried into the core; both get the same batches and the
+    same random draws. Every named intermediate, gradient and parameter is
+    compared in the order of computation, against a float64 run of the same step. The exit
+    status is 0 if the two sides part nowhere by more than rounding, 1 if they do, 2 if the
+    trace could not be taken.
+
+    Example: parity trace dreamerv3 --live --size 1m --discrete
+
+    Args:
+        agent: The agent to trace.
+        pin: The reference.
+        discrete: Trace with discrete actions; without this and --continuous, both.
+        continuous: Trace with continuous actions.
+        size: The widths of the networks.
+        start: Where to start: at the reference's initial parameters (initial), at such that no
+            two are alike and the warm-up is over (spread); by default at each.
+        steps: How many training steps from each start.
+        dtype: In which precision both sides compute.
+        batch: Sequences in a batch.
+        length: Rows of a sequence, at least 2.
+        seed: Of batches and draws.
+        no_neutralise: Leave the registered deviations that drown everything after them (D22)
+            as they are, instead of answering them alike on both sides.
+        live: Ask the installed reference, instead of what was recorded of it (at size tiny).
+        record: Ask the installed reference, and keep its answers as the recording.
+        every: Show every parameter's gradient and moments, not only the worst.
+        json: Print a JSON array, and nothing else.
+    """
+    if length == 1:
+        raise options.UsageError("--length 1 leaves no row for a return; give at least 2")
+    options.not_empty("--start", start)
+    known = _pin(pin)
+    kinds: tuple[_Kind, ...] = ("discrete",) * discrete + ("continuous",) * continuous
+    traces: list[Trace] = []
+
+    def finished(found: Trace) -> None:
+        traces.append(found)
+        if not json:
+            print("\n".join(report.lines(found, known, every=every)), end="\n\n", flush=True)
+
+    try:
+        with _answers(known, dtype, live=live or record, record=record) as answers:
+            for kind in kinds or ("discrete", "continuous"):
+                problem = make_problem(
+                    size, kind, dtype=dtype, batch=batch, length=length, seed=seed
+                )
+                tracer = Tracer(
+                    problem,
+                    answers(problem, not no_neutralise),
+                    neutralised=() if no_neutralise else ("D22",),
+                    progress=_progress,
+                )
+                for place in start or STARTS:
+                    finished(tracer.trace(place, steps))
+    except (CannotMeasureError, AnswerError, NameMapError, PaddingError) as error:
+        raise options.UsageError(str(error)) from error
+    if json:
+        records = [report.as_json(found, known) for found in traces]
+        print(json_module.dumps(records, indent=2))
+    return int(any(found.first is not None for found in traces))
+
+
+@contextlib.contextmanager
+def _answers(
+    pin: str, dtype: Dtype, *, live: bool, record: bool
+) -> Iterator[Callable[[Problem, bool], Answers]]:
+    """Makes the reference's side of a problem; a recording is written if all went well."""
+    if not live:
+        yield lambda problem, neutralise: RecordedAnswers(pin, problem, neutralise)
+        return
+    worker = reference.start(pin, dtype)
+    try:
+        recorder = Recorder(pin, _session(pin, worker.identity), FOLDER) if record else None
+        yield lambda problem, neutralise: LiveAnswers(worker, problem, neutralise, recorder)
+    finally:
+        worker.close()
+    if recorder is not None:
+        recorder.keep("trace")
+        written = recorder.write(prune=True)
+        print(f"{written.answers} answers, {written.size:,} bytes in {FOLDER}", file=sys.stderr)
+
+
+def _session(pin: str, identity: Identity) -> dict[str, Any]:
+    """What is written down beside a recording."""
+    return {
+        "command": f"parity {' '.join(sys.argv[1:])}",
+        "created": now(),
+        "commit": find_pin(pin).commit,
+        "python": identity.python,
+        "platform": identity.platform,
+        "cpu": identity.cpu,
+        "packages": dict(sorted(identity.packages.items())),
+    }
+
+
+def _pin(name: str) -> str:
+    """The full name of a paper-era pin of dreamerv3."""
+    known = find_pin(name)
+    if known.repository != "dreamerv3" or known.era != "paper":
+        raise options.UsageError(
+            f"{known.name} can not be traced; give dreamerv3-29eb964 or dreamerv3-2411f7d"
+        )
+    return known.name
+
+
+def _progress(text: str) -> None:
+    print(f"parity trace: {text}", file=sys.stderr, flush=True)

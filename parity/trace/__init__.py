@@ -1,0 +1,1 @@
+"""Step parity: one training step of both sides, compared number by number."""
