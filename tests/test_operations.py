@@ -143,12 +143,13 @@ def test_settings_that_do_not_fit_are_refused(changes, message):
 
 
 def modules():
-    for info in pkgutil.iter_modules(parity.operations.__path__):
-        yield importlib.import_module(f"parity.operations.{info.name}")
+    for info in pkgutil.walk_packages(parity.operations.__path__, "parity.operations."):
+        yield importlib.import_module(info.name)
 
 
 def test_the_catalogue_holds_every_operation_of_every_module_once():
-    listed = [operation.name for module in modules() for operation in module.OPERATIONS]
+    agents = [module for module in modules() if hasattr(module, "__path__")]
+    listed = [operation.name for agent in agents for operation in agent.OPERATIONS]
     defined = [
         value.name
         for module in modules()

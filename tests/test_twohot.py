@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.dreamerv3 import twohot
-from parity.core_subject import run
+from parity.core_subject.running import run
 
 BINS = twohot.make_bins()
 

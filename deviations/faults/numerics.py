@@ -15,7 +15,7 @@ def _no_unimix(operation: str) -> OperationTable:
     """The softmax alone, without the uniform share."""
     import jax
 
-    from parity.core_subject import run
+    from parity.core_subject.running import run
 
     return {
         operation: lambda logits, unimix, mode: {"log_probs": run(jax.nn.log_softmax, mode, logits)}
@@ -25,7 +25,7 @@ def _no_unimix(operation: str) -> OperationTable:
 def _library_epsilon() -> OperationTable:
     """ε left at 1e-6, the default of the usual libraries."""
     from core.numerics import rms_norm
-    from parity.core_subject import run
+    from parity.core_subject.running import run
 
     def norm(x, scale):
         return rms_norm(x, scale, epsilon=1e-6)
@@ -38,7 +38,7 @@ def _low_precision_moments() -> OperationTable:
     import jax
     import jax.numpy as jnp
 
-    from parity.core_subject import run
+    from parity.core_subject.running import run
 
     def norm(x, scale):
         mean_square = jnp.mean(x * x, axis=-1, keepdims=True).astype(jnp.bfloat16)
@@ -75,7 +75,7 @@ def _naive_symlog() -> OperationTable:
     """log(1 + |x|), which loses small numbers."""
     import jax.numpy as jnp
 
-    from parity.core_subject import run
+    from parity.core_subject.running import run
 
     def symlog(x):
         return jnp.sign(x) * jnp.log(1 + jnp.abs(x))
@@ -87,7 +87,7 @@ def _naive_symexp() -> OperationTable:
     """exp(|x|) − 1, which loses small numbers."""
     import jax.numpy as jnp
 
-    from parity.core_subject import run
+    from parity.core_subject.running import run
 
     def symexp(x):
         return jnp.sign(x) * (jnp.exp(jnp.abs(x)) - 1)
@@ -125,7 +125,7 @@ def _nearest_rank() -> OperationTable:
 
 def _no_first_update() -> OperationTable:
     """⌊(t − t0)·r⌋: nothing runs when the gate opens."""
-    from parity.core_subject import update_schedule
+    from parity.core_subject.numerics import update_schedule
 
     def schedule(numerator, denominator, steps):
         updates = update_schedule(numerator, denominator, steps)["updates"].copy()

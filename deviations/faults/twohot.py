@@ -17,7 +17,7 @@ def _symlog_space() -> OperationTable:
 
     from core.dreamerv3 import twohot
     from core.numerics import symexp, symlog
-    from parity.core_subject import run
+    from parity.core_subject.running import run
 
     def grid(bins):
         return jnp.linspace(-twohot.LIMIT, twohot.LIMIT, len(bins))
@@ -76,7 +76,7 @@ def _plain_sum() -> OperationTable:
     import jax
     import jax.numpy as jnp
 
-    from parity.core_subject import run
+    from parity.core_subject.running import run
 
     def expectation(probs, bins):
         return jnp.sum(probs * bins, axis=-1)
@@ -97,7 +97,7 @@ def _plain_sum() -> OperationTable:
 def _float32_bins() -> OperationTable:
     """The grid and its symexp evaluated in float32."""
     from core.numerics import symexp
-    from parity.core_subject import run
+    from parity.core_subject.running import run
 
     def bins(count, mode):
         grid = np.linspace(-20, 20, count).astype(np.float32)
@@ -140,7 +140,7 @@ def _guarded_logarithm() -> OperationTable:
     import jax.numpy as jnp
 
     from core.dreamerv3 import twohot
-    from parity.core_subject import run
+    from parity.core_subject.running import run
 
     def loss(logits, value, bins):
         log_probs = jnp.log(jax.nn.softmax(logits, axis=-1) + 1e-8)
@@ -158,7 +158,7 @@ def _half_precision_sum() -> OperationTable:
     import jax.numpy as jnp
 
     from core.dreamerv3 import twohot
-    from parity.core_subject import run
+    from parity.core_subject.running import run
 
     def expectation(probs, bins):
         return twohot.expectation(probs.astype(jnp.bfloat16).astype(jnp.float32), bins)

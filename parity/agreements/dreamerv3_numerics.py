@@ -7,17 +7,15 @@ tolerances say how far, and why not further.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from parity import cases
-from parity.claims import AtMost, Tolerance
+from parity.agreements.dreamerv3 import agreement, in_both_modes, prefixed
+from parity.claims import AtMost
 from parity.comparisons import (
     EPSILON,
-    Measure,
     against_truth,
     compare,
     gap,
@@ -29,7 +27,7 @@ from parity.comparisons import (
     in_ulp_of_exact,
 )
 from parity.operations import Inputs
-from parity.registry import Claim, Entry, Source
+from parity.registry import Claim
 
 EXTREMES = cases.EXTREME_SCALARS
 LOSS_UNIT = "ε · (ln N + max|logit| + loss)"
@@ -38,73 +36,6 @@ LOSS_REASON = (
     "subtraction, two products and their sum half a ULP each, all of terms of that size: about "
     "2.5 of them."
 )
-PINS = ("dreamerv3-29eb964", "dreamerv3-2411f7d")
-
-
-def _claims(
-    operation: str,
-    statement: str,
-    tolerance: Tolerance,
-    reason: str,
-    measure: Measure,
-    make_cases: Callable[[np.random.Generator], Inputs],
-    search: Callable[[], Any] | None = None,
-) -> tuple[Claim, ...]:
-    """One claim per mode: eagerly, and as one compiled program."""
-
-    def in_mode(mode: str) -> Claim:
-        def draw(rng: np.random.Generator) -> Inputs:
-            drawn = make_cases(rng)
-            variants = drawn.get("variants", [drawn])
-            return {"variants": [{**variant, "mode": mode} for variant in variants]}
-
-        def strategy() -> Any:
-            assert search is not None
-            return search().map(lambda inputs: {**inputs, "mode": mode})
-
-        how = "Eagerly" if mode == "eager" else "Compiled"
-        return Claim(
-            mode,
-            f"{how}, {statement}",
-            tolerance,
-            reason,
-            (operation,),
-            draw,
-            measure,
-            search=strategy if search else None,
-        )
-
-    return (in_mode("eager"), in_mode("compiled"))
-
-
-def _agreement(
-    name: str,
-    title: str,
-    equation: str,
-    sources: tuple[tuple[str, str, str], ...],
-    claims: tuple[Claim, ...],
-    consequence: str,
-) -> Entry:
-    return Entry(
-        id=name,
-        agent="DreamerV3",
-        kind="agreement",
-        title=title,
-        reference=equation,
-        subject="The same.",
-        consequence=consequence,
-        sources=tuple(
-            Source(pin, file, lines)
-            for file, paper, earlier in sources
-            for pin, lines in zip(PINS, (paper, earlier), strict=True)
-        ),
-        pins=PINS,
-        claims=claims,
-    )
-
-
-def _named(prefix: str, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    return tuple(dataclasses.replace(claim, id=f"{prefix}-{claim.id}") for claim in claims)
 
 
 def _symlog64(inputs: Inputs) -> np.ndarray:
@@ -118,7 +49,7 @@ def _symexp64(inputs: Inputs) -> np.ndarray:
         return np.sign(x) * np.expm1(np.abs(x))
 
 
-def _elementary_claims(
+def _elementaryin_both_modes(
     operation: str,
     name: str,
     domain: str,
@@ -145,7 +76,7 @@ def _elementary_claims(
         against_truth(operation, "y", truth, in_ulp_of_exact, side="reference"),
         about="reference",
     )
-    agreement = _claims(
+    agreement = in_both_modes(
         operation,
         f"{name} is the reference's, {domain}.",
         apart,
@@ -158,8 +89,8 @@ def _elementary_claims(
     return (exactness, *agreement)
 
 
-def _log_prob_claims(operation: str) -> tuple[Claim, ...]:
-    return _claims(
+def _log_probin_both_modes(operation: str) -> tuple[Claim, ...]:
+    return in_both_modes(
         operation,
         "the log-probabilities after unimix are the reference's.",
         AtMost(6, "ε · max(1, |log p|)"),
@@ -226,12 +157,12 @@ def _of_largest_return(ours: np.ndarray, theirs: np.ndarray, inputs: Inputs) -> 
 
 
 AGREEMENTS = (
-    _agreement(
+    agreement(
         "symlog",
         "Symmetric logarithm",
         "sign(x) · log1p(|x|)",
         (("dreamerv3/jaxutils.py", "76-77", "76-77"),),
-        _elementary_claims(
+        _elementaryin_both_modes(
             "dreamerv3.symlog",
             "symlog",
             "from subnormals to 3e38",
@@ -243,12 +174,12 @@ AGREEMENTS = (
         ),
         "Observations and reconstruction targets are on the reference's scale.",
     ),
-    _agreement(
+    agreement(
         "symexp",
         "Symmetric exponential",
         "sign(x) · expm1(|x|)",
         (("dreamerv3/jaxutils.py", "80-81", "80-81"),),
-        _elementary_claims(
+        _elementaryin_both_modes(
             "dreamerv3.symexp",
             "symexp",
             "up to where float32 overflows",
@@ -260,29 +191,29 @@ AGREEMENTS = (
         ),
         "Decoded observations are on the reference's scale.",
     ),
-    _agreement(
+    agreement(
         "latent-unimix",
         "Unimix of the latents",
         "log((1 − 0.01) · softmax(logits) + 0.01 / classes), for prior and posterior",
         (("dreamerv3/nets.py", "207-217", "207-217"),),
-        _log_prob_claims("dreamerv3.latent_log_probs"),
+        _log_probin_both_modes("dreamerv3.latent_log_probs"),
         "KL terms stay finite, and no latent class dies.",
     ),
-    _agreement(
+    agreement(
         "actor-unimix",
         "Unimix of the discrete policy",
         "log((1 − 0.01) · softmax(logits) + 0.01 / actions)",
         (("dreamerv3/nets.py", "523-530", "518-525"),),
-        _log_prob_claims("dreamerv3.actor_log_probs"),
+        _log_probin_both_modes("dreamerv3.actor_log_probs"),
         "Every action keeps a probability of at least 0.01 / actions.",
     ),
-    _agreement(
+    agreement(
         "twohot-encode",
         "Two-hot targets",
         "Linear interpolation between the two bins around a value; all weight on the outermost "
         "bin beyond the support",
         (("dreamerv3/jaxutils.py", "255-270", "255-270"),),
-        _claims(
+        in_both_modes(
             "dreamerv3.twohot_encode",
             "two-hot weights are the reference's on any ascending bins.",
             AtMost(4, "ε"),
@@ -296,12 +227,12 @@ AGREEMENTS = (
         ),
         "Rewards and values are learned on the reference's targets.",
     ),
-    _agreement(
+    agreement(
         "twohot-bins",
         "Two-hot bins",
         "symexp of an even grid on [−20, 20], in float32",
         (("dreamerv3/nets.py", "467-475", "462-470"),),
-        _claims(
+        in_both_modes(
             "dreamerv3.twohot_bins",
             "the bins are the reference's, whatever their number.",
             AtMost(3e-6, "relative"),
@@ -312,12 +243,12 @@ AGREEMENTS = (
         ),
         "Rewards and values are learned on the reference's support.",
     ),
-    _agreement(
+    agreement(
         "twohot-decode",
         "Two-hot expectation",
         "Expectation of the bins under softmax(logits)",
         (("dreamerv3/jaxutils.py", "226-250", "226-250"),),
-        _claims(
+        in_both_modes(
             "dreamerv3.twohot_decode",
             "the expectation is the reference's on any antisymmetric bins.",
             AtMost(24, "ε·E_p|b|"),
@@ -328,12 +259,12 @@ AGREEMENTS = (
         ),
         "Rewards and values are predicted on the reference's scale.",
     ),
-    _agreement(
+    agreement(
         "twohot-loss",
         "Two-hot loss",
         "Cross entropy of the two-hot target under softmax(logits)",
         (("dreamerv3/jaxutils.py", "255-274", "255-274"),),
-        _claims(
+        in_both_modes(
             "dreamerv3.twohot_loss",
             "the two-hot loss is the reference's on any ascending bins.",
             AtMost(5, LOSS_UNIT),
@@ -347,12 +278,12 @@ AGREEMENTS = (
         ),
         "Reward head and critic descend the reference's loss.",
     ),
-    _agreement(
+    agreement(
         "rms-norm",
         "RMS normalisation",
         "x · scale / sqrt(mean(x²) + 1e-4)",
         (("dreamerv3/nets.py", "758-763", "753-758"),),
-        _claims(
+        in_both_modes(
             "dreamerv3.rms_norm",
             "RMS normalisation is the reference's, with its ε of 1e-4.",
             AtMost(16, "ULP"),
@@ -367,7 +298,7 @@ AGREEMENTS = (
         ),
         "Activations keep the reference's scale, also where they are tiny.",
     ),
-    _agreement(
+    agreement(
         "return-normaliser",
         "Percentile return normaliser",
         "low ← 0.99 · low + 0.01 · P5, high likewise with P95, scale = max(1, high − low)",
@@ -375,9 +306,9 @@ AGREEMENTS = (
         tuple(
             claim
             for output in ("low", "high", "scale")
-            for claim in _named(
+            for claim in prefixed(
                 output,
-                _claims(
+                in_both_modes(
                     "dreamerv3.return_normaliser",
                     f"`{output}` is the reference's after each of 32 updates.",
                     AtMost(8, "ε · max|return|"),

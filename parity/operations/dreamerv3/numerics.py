@@ -1,16 +1,9 @@
-"""The DreamerV3 operations.
-
-Axis names: B rows, N bins or classes, F features, K updates, T environment steps.
-`mode` says how the computation is run: "eager", operation by operation, or "compiled",
-as one program (`jax.jit`, `torch.compile`). An implementation without a compiler may
-answer both alike.
-"""
+"""The numerics that every DreamerV3 network shares."""
 
 from __future__ import annotations
 
 from parity.operations import Array, Operation, Setting
-
-MODE = Setting("mode", str, "how the computation is run", ("eager", "compiled"))
+from parity.operations.dreamerv3.modes import MODE
 
 _LOGITS = Array("logits", "B N", "float32", "unnormalised log-probabilities of the bins")
 _BINS = Array("bins", "N", "float32", "bin positions, ascending, in units of the value")

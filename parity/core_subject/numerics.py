@@ -1,9 +1,4 @@
-"""The core's answers to the operations of the catalogue.
-
-The core knows nothing of the parity layer; this adapter is what makes it a subject.
-Anybody's port needs a module like it: a table from operation names to functions that
-take numpy arrays and return them. See parity/README.md.
-"""
+"""The numerics that every DreamerV3 network shares, as the core computes them."""
 
 from __future__ import annotations
 
@@ -18,18 +13,8 @@ import numpy as np
 from core import numerics
 from core.dreamerv3 import normaliser, schedule, twohot
 from core.dreamerv3.heads import TwoHotHead
+from parity.core_subject.running import run
 from parity.operations import Answer
-
-
-@cache
-def _compiled(function: Callable) -> Callable:
-    return jax.jit(function)
-
-
-def run(function: Callable, mode: str, *arrays: np.ndarray) -> np.ndarray:
-    """Runs a function of arrays eagerly or as one compiled program."""
-    call = _compiled(function) if mode == "compiled" else function
-    return np.asarray(call(*map(jnp.asarray, arrays)))
 
 
 def symlog(x, mode) -> Answer:

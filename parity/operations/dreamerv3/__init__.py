@@ -1,0 +1,13 @@
+"""The DreamerV3 operations.
+
+Axis names: B rows, N bins or classes, F features, K updates, T environment steps.
+`mode` says how the computation is run: "eager", operation by operation, or "compiled",
+as one program (`jax.jit`, `torch.compile`). An implementation without a compiler may
+answer both alike.
+"""
+
+from __future__ import annotations
+
+from parity.operations.dreamerv3 import numerics
+
+OPERATIONS = (*numerics.OPERATIONS,)
