@@ -21,6 +21,7 @@ class State(NamedTuple):
     flags: jax.Array
     half: jax.Array
     empty: tuple
+    no_numbers: jax.Array
 
 
 def state(tick=0):
@@ -31,6 +32,7 @@ def state(tick=0):
         flags=jnp.arange(7) % 3 == 0,
         half=jnp.arange(5, dtype=jnp.bfloat16),
         empty=(),
+        no_numbers=jnp.zeros((2, 0, 3)),  # as a simulation without actuators has
     )
 
 

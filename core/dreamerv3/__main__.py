@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -76,6 +77,8 @@ def train(
     agent
         Any key of the agent's configuration, as in --agent.learning_rate 1e-4.
     """
+    # XLA calls every compilation of more than two minutes a bug; physics takes longer.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # After the command line is read: jax and orbax take seconds to import.
     import jax
     import platformdirs

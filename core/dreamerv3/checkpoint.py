@@ -1,8 +1,9 @@
 """Checkpoints of a whole run: everything that it needs to go on bit by bit (row D6).
 
-orbax writes and rotates them. Around it: typed keys are stored as their data, every array
-has a checksum (orbax restores a file with a flipped byte without a word), and each way of
-failing is one sentence with a way out.
+orbax writes and rotates them. Around it: typed keys are stored as their data, and empty
+arrays not at all, because orbax takes neither; every array has a checksum, because orbax
+restores a file with a flipped byte without a word; and each way of failing is one sentence
+with a way out.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Checkpoints:
         Raises:
             CheckpointError: It could not be written; the earlier ones are as they were.
         """
-        arrays = _without_typed_keys(state)
+        arrays = _storable(state)
         sums = {name: _checksum(leaf) for name, leaf in _named(arrays)}
         about = {"identity": self.identity, "checksums": sums}
         size = sum(leaf.nbytes for _, leaf in _named(arrays))
@@ -124,7 +125,7 @@ class Checkpoints:
         if not isinstance(about, dict) or not {"identity", "checksums"} <= set(about):
             raise self._damaged(rows, "its description is incomplete")
         self._compare(about["identity"])
-        wanted = _without_typed_keys(like)
+        wanted = _storable(like)
         absent = set(about["checksums"]) ^ {name for name, _ in _named(wanted)}
         if absent:
             raise CheckpointError(
@@ -136,7 +137,7 @@ class Checkpoints:
         for name, leaf in _named(arrays):
             if _checksum(leaf) != about["checksums"][name]:
                 raise self._damaged(rows, f"{name} is not what was written")
-        return rows, _with_typed_keys(arrays, like)
+        return rows, _as_before(arrays, like)
 
     def _read(self, rows: int, **items: Any) -> Any:
         try:
@@ -171,10 +172,12 @@ def _is_typed_key(leaf: Any) -> bool:
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def _without_typed_keys(tree: Any) -> Any:
-    """The tree with the data of keys in place of keys, which orbax does not store."""
+def _storable(tree: Any) -> Any:
+    """The tree as orbax stores it: the data of typed keys, and nothing for empty arrays."""
 
     def plain(leaf: Any) -> Any:
+        if leaf.size == 0:
+            return None
         if not _is_typed_key(leaf):
             return leaf
         if isinstance(leaf, jax.ShapeDtypeStruct):
@@ -185,12 +188,15 @@ def _without_typed_keys(tree: Any) -> Any:
     return jax.tree.map(plain, tree)
 
 
-def _with_typed_keys(arrays: Any, like: Any) -> Any:
-    return jax.tree.map(
-        lambda leaf, pattern: jax.random.wrap_key_data(leaf) if _is_typed_key(pattern) else leaf,
-        arrays,
-        like,
-    )
+def _as_before(stored: Any, like: Any) -> Any:
+    """The inverse of `_storable`, for a tree of the shapes and dtypes of `like`."""
+
+    def whole(pattern: Any, leaf: Any) -> Any:
+        if pattern.size == 0:
+            return jnp.zeros(pattern.shape, pattern.dtype)
+        return jax.random.wrap_key_data(leaf) if _is_typed_key(pattern) else leaf
+
+    return jax.tree.map(whole, like, stored)
 
 
 def _named(tree: Any) -> list[tuple[str, Any]]:

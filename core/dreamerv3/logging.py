@@ -157,6 +157,14 @@ class ProgressBar:
         shown = f"{score:.4g}" if math.isfinite(score) else "–"
         self._progress.update(self._task, completed=rows, speed=updates_per_second, score=shown)
 
+    @contextlib.contextmanager
+    def busy(self, text: str) -> Iterator[None]:
+        """Shows what takes so long, until it is done."""
+        if not self.console.is_terminal:
+            self.note(text)
+        with self.console.status(text):
+            yield
+
     def note(self, text: str) -> None:
         """Prints a line above the bar."""
         self.console.print(text, markup=False, soft_wrap=True)

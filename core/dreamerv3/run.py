@@ -122,10 +122,13 @@ def run(config: RunConfig, bar: ProgressBar | None = None) -> RunState:
             return state
         write_atomically(config.logdir / "config.json", _pretty(config))
         started = time.perf_counter()
-        # From shapes and not from the arrays: those of a checkpoint are tied to their device,
-        # which would be another program in the eyes of the cache.
-        chunk = jax.jit(train.chunk, donate_argnums=0).lower(shape, jnp.int32(1)).compile()
-        evaluate = jax.jit(train.evaluate).lower(shape).compile() if config.eval_every else None
+        with bar.busy("compiling the training program, which later starts find in the cache"):
+            # From shapes and not from the arrays: those of a checkpoint are tied to their
+            # device, which would be another program in the eyes of the cache.
+            chunk = jax.jit(train.chunk, donate_argnums=0).lower(shape, jnp.int32(1)).compile()
+            evaluate = None
+            if config.eval_every:
+                evaluate = jax.jit(train.evaluate).lower(shape).compile()
         bar.note(f"compiled in {time.perf_counter() - started:.1f} s")
         log = stack.enter_context(
             closing(
