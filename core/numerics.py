@@ -39,7 +39,7 @@ def symexp(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 
 def unimix_log_probs(
-    logits: Float[Array, "*batch classes"], unimix: float
+    logits: Float[Array, "*batch classes"], unimix: float, *, axis: int = -1
 ) -> Float[Array, "*batch classes"]:
     """Log-probabilities of a categorical mixed with the uniform distribution.
 
@@ -47,14 +47,15 @@ def unimix_log_probs(
         logits: Unnormalised log-probabilities.
         unimix: Share of the uniform distribution, in [0, 1); 0.01 in DreamerV3, so that
             no class is ever less likely than 0.01 / classes.
+        axis: The axis of the classes.
 
     Returns:
         log((1 − unimix) · softmax(logits) + unimix / classes), in nats.
 
     Source: paper, section "World model learning" (1% unimix).
     """
-    probs = jax.nn.softmax(logits, axis=-1)
-    return jnp.log((1 - unimix) * probs + unimix / logits.shape[-1])
+    probs = jax.nn.softmax(logits, axis=axis)
+    return jnp.log((1 - unimix) * probs + unimix / logits.shape[axis])
 
 
 def rms_norm(

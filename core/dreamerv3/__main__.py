@@ -37,6 +37,7 @@ def train(
     save_every: float = 300.0,
     replay_capacity: int = 5_000_000,
     tensorboard: bool = False,
+    devices: int = 1,
     cache: Path | None = None,
     agent: Annotated[dict[str, str] | None, Parameter(show=False)] = None,
 ) -> None:
@@ -72,6 +73,8 @@ def train(
         Rows that a seed's replay may hold.
     tensorboard
         Write TensorBoard files too (needs tensorboardX).
+    devices
+        Spread the seeds over so many devices, evenly; on a CPU these are parts of it.
     cache
         Where compiled programs are kept; the user's cache folder by default.
     agent
@@ -79,6 +82,9 @@ def train(
     """
     # XLA calls every compilation of more than two minutes a bug; physics takes longer.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if devices > 1:
+        flag = f"--xla_force_host_platform_device_count={devices}"
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
     # After the command line is read: jax and orbax take seconds to import.
     import jax
     import platformdirs
@@ -112,6 +118,7 @@ def train(
             eval_every=eval_every,
             save_every=save_every,
             tensorboard=tensorboard,
+            devices=devices,
         )
         run(config)
     except (CheckpointError, ConfigError, LoggingError, RunError, EnvironmentSetupError) as error:

@@ -8,10 +8,8 @@ Source: paper, sections "Critic learning" and "Actor learning", equations 6 to 1
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -55,51 +53,6 @@ def lambda_returns(
         return total, total
 
     return jax.lax.scan(step, values[-1], (mixed, traces), reverse=True)[1]
-
-
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def recorded(
-    network: nn.Module,
-    params: Params,
-    features: tuple[Float[Array, "H N inputs"], ...],
-    outputs: Float[Array, "H N outputs"],
-) -> Float[Array, "H N outputs"]:
-    """The outputs that a network has already given, with their gradient in its parameters.
-
-    The backward pass evaluates the network again, one step after the other. That is twice
-    as fast on a CPU as keeping the activations of all steps: those do not fit its cache.
-
-    Args:
-        network: The network.
-        params: Its parameters.
-        features: Its inputs; they have no gradient.
-        outputs: What it answered.
-    """
-    return outputs
-
-
-def _recorded_forward(
-    network: nn.Module, params: Params, features: tuple[Array, ...], outputs: Array
-) -> tuple[Array, tuple[Params, tuple[Array, ...]]]:
-    return outputs, (params, features)
-
-
-def _recorded_backward(
-    network: nn.Module, saved: tuple[Params, tuple[Array, ...]], cotangent: Array
-) -> tuple[Params, None, None]:
-    params, features = saved
-
-    def step(total: Params, inputs: tuple[tuple[Array, ...], Array]) -> tuple[Params, None]:
-        features, cotangent = inputs
-        _, pull = jax.vjp(lambda params: apply(network, params, *features), params)
-        return jax.tree.map(jnp.add, total, pull(cotangent)[0]), None
-
-    zeros = jax.tree.map(jnp.zeros_like, params)
-    total, _ = jax.lax.scan(step, zeros, (features, cotangent))
-    return total, None, None
-
-
-recorded.defvjp(_recorded_forward, _recorded_backward)
 
 
 class ImaginationLosses(NamedTuple):
@@ -177,15 +130,12 @@ def imagination_losses(
     retnorm = normaliser.update(retnorm, returns, rate=config.retnorm_rate)
     advantages = (returns - values[:-1]) / normaliser.scale(retnorm, limit=config.retnorm_limit)
 
-    features = imagined.states.features
-    outputs: Array = recorded(networks.actor, params["actor"], features, imagined.actor_outputs)
+    outputs = imagined.actor_outputs
     log_probs = policy.log_prob(outputs, imagined.actions.astype(jnp.float32))
     entropies = policy.entropy(outputs)
     actor = -weights[:-1] * (log_probs * advantages + config.actent * entropies)
 
-    critic_logits: Array = recorded(
-        networks.critic, params["critic"], features, imagined.critic_logits
-    )
+    critic_logits = imagined.critic_logits
     critic = twohot.loss(critic_logits, returns, bins)
     critic += config.slowreg * twohot.loss(critic_logits, slow_values, bins)
     return ImaginationLosses(

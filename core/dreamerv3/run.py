@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from core.dreamerv3.checkpoint import Checkpoints
 from core.dreamerv3.config import ConfigError
+from core.dreamerv3.devices import place, seed_mesh, spread
 from core.dreamerv3.logging import MetricsLog, ProgressBar, closing, write_atomically
 from core.dreamerv3.train import RunState, TrainConfig, make_train
 from core.environments import make_environment
@@ -44,6 +45,7 @@ class RunConfig:
         save_every: Seconds between checkpoints, one of which always ends the run.
         chunk_seconds: How long the device works before the progress bar moves.
         tensorboard: Whether to write TensorBoard files too.
+        devices: Devices that the seeds are spread over.
     """
 
     train: TrainConfig
@@ -56,6 +58,7 @@ class RunConfig:
     save_every: float = 300.0
     chunk_seconds: float = 2.0
     tensorboard: bool = False
+    devices: int = 1
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
@@ -78,6 +81,7 @@ class RunConfig:
             "seeds": list(self.seeds),
             "action_repeat": self.action_repeat,
             "time_limit": self.time_limit,
+            "devices": self.devices,
             **train,
             "replay rows per environment": self.train.ring_rows,
             **agent,
@@ -105,17 +109,19 @@ def run(config: RunConfig, bar: ProgressBar | None = None) -> RunState:
     environment = make_environment(
         config.env, action_repeat=config.action_repeat, time_limit=config.time_limit
     )
-    train = make_train(config.train, environment)
+    mesh = seed_mesh(len(config.seeds), config.devices)
+    train = spread(make_train(config.train, environment), mesh)
     bar = bar or ProgressBar(config.train.ticks * config.train.n_envs)
     with ExitStack() as stack:
         stack.enter_context(_sole_user(config.logdir))
         checkpoints = Checkpoints(config.logdir / "checkpoints", config.identity())
         keys = jax.vmap(jax.random.key)(np.asarray(config.seeds, np.uint32))
-        shape = jax.eval_shape(train.init, keys)
+        shape = place(jax.eval_shape(train.init, keys), mesh)
         if checkpoints.latest is None:
             state = jax.jit(train.init)(keys)
         else:
             rows, state = checkpoints.restore(shape)
+            state = place(state, mesh)
             bar.note(f"resuming at {rows:,} rows from {checkpoints.folder}")
         if int(state.tick) >= config.train.ticks:
             bar.note("nothing is left to do: choose more --steps or another --logdir")

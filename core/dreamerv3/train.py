@@ -236,11 +236,11 @@ def make_train(config: TrainConfig, environment: Environment) -> Train:
     def tick(state: RunState) -> RunState:
         # How much is due is the same for all seeds: outside their `vmap`, the loop stays a
         # loop instead of running masked over everything that it carries.
-        learners = jax.vmap(collect, in_axes=(0, None))(state.learners, state.tick)
+        learners = _for_seeds(collect, state.learners, state.tick)
         learners = jax.lax.fori_loop(
             config.updates_after(state.tick),
             config.updates_after(state.tick + 1),
-            lambda number, seeds: jax.vmap(learn, in_axes=(0, None))(seeds, number),
+            lambda number, seeds: _for_seeds(learn, seeds, number),
             learners,
         )
         return RunState(state.tick + 1, learners)
@@ -262,6 +262,20 @@ def make_train(config: TrainConfig, environment: Environment) -> Train:
 
     metric_names = _metric_names(agent, update)
     return Train(init, chunk, evaluate, windows.watched(metric_names))
+
+
+def _for_seeds(
+    function: Callable[[Learner, Array], Learner], learners: Learner, number: Int[Array, ""]
+) -> Learner:
+    """`function` of every seed and the same number.
+
+    One seed goes without `vmap`: XLA's CPU backend takes longer for sums and products with
+    an axis of length 1 in front.
+    """
+    if len(learners.key) > 1:
+        return jax.vmap(function, in_axes=(0, None))(learners, number)
+    alone = jax.tree.map(lambda x: x.reshape(x.shape[1:]), learners)
+    return jax.tree.map(lambda x: x.reshape(1, *x.shape), function(alone, number))
 
 
 def _metric_names(agent: Agent, update: Callable[..., Any]) -> dict[str, Any]:

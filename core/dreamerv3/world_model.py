@@ -12,7 +12,7 @@ from core.dreamerv3 import distributions, twohot
 from core.dreamerv3.config import Config
 from core.dreamerv3.distributions import Policy
 from core.dreamerv3.heads import ContinuousActor, LinearHead, TwoHotHead
-from core.dreamerv3.networks import Encoder, apply
+from core.dreamerv3.networks import AFFINE, Encoder, apply
 from core.dreamerv3.rssm import RSSM, State
 from core.dreamerv3.types import Rows
 
@@ -142,7 +142,9 @@ def losses(
 
 
 class Imagined(NamedTuple):
-    """Imagined trajectories of H steps from N states; time-major, without gradients.
+    """Imagined trajectories of H steps from N states; time-major.
+
+    Only the outputs of actor and critic have a gradient, and only in the parameters of these.
 
     Attributes:
         states: The start and the first H − 1 imagined states: those whose actions count.
@@ -179,7 +181,7 @@ def imagine(
     prior_noise: Float[Array, "H N stoch classes"],
     action_noise: Float[Array, "H1 N size"],
 ) -> Imagined:
-    """Rolls the policy out inside the model; no gradient flows through it.
+    """Rolls the policy out inside the model; no gradient flows from state to state.
 
     Every head is evaluated on a state while the state is still in the processor's cache:
     all states of all steps together would not fit.
@@ -196,35 +198,30 @@ def imagine(
 
     Source: `agent.py:252-283@29eb964`.
     """
-    params, slow_critic, start = jax.lax.stop_gradient((params, slow_critic, start))
+    stop = jax.lax.stop_gradient
+    fixed, slow_critic, start = stop((params, slow_critic, start))
     bins = twohot.make_bins(config.bins)
 
     def act(state: State, noise: Float[Array, "N size"]) -> tuple[Array, Array]:
-        raw = apply(networks.actor, params["actor"], *state.features)
-        return policy.sample(raw, noise).astype(state.deter.dtype), raw
+        raw = _trained(networks.actor, params["actor"], state)
+        return policy.sample(stop(raw), noise).astype(state.deter.dtype), raw
 
-    def evaluate(critic: Params, state: State) -> tuple[Array, Array]:
-        logits = apply(networks.critic, critic, *state.features)
-        return logits, twohot.decode(logits, bins)
-
-    def step(
-        carry: tuple[State, Array, Array], noise: tuple[Array, Array]
-    ) -> tuple[tuple[State, Array, Array], tuple[Array, ...]]:
-        state, action, raw = carry
-        critic_logits, value = evaluate(params["critic"], state)
-        _, slow_value = evaluate(slow_critic, state)
-        following = apply(networks.dyn, params["dyn"], state, action, noise[0], method="imagine")
-        reward_logits = apply(networks.rew, params["rew"], *following.features)
-        continue_logits = apply(networks.con, params["con"], *following.features)
-        reward = twohot.decode(reward_logits, bins)
+    def step(state: State, noise: tuple[Array, Array]) -> tuple[State, tuple[Array, ...]]:
+        action, raw = act(state, noise[1])
+        critic_logits = _trained(networks.critic, params["critic"], state)
+        value = twohot.decode(stop(critic_logits), bins)
+        slow_value = apply(networks.critic, slow_critic, *state.features, method="predict")
+        following = apply(networks.dyn, fixed["dyn"], state, action, noise[0], method="imagine")
+        reward = apply(networks.rew, fixed["rew"], *following.features, method="predict")
+        continue_logits = apply(networks.con, fixed["con"], *following.features)
         continues = jax.nn.sigmoid(continue_logits[..., 0])
         outputs = (*state, action, raw, critic_logits, slow_value, value, reward, continues)
-        return (following, *act(following, noise[1])), outputs
+        return following, outputs
 
-    carry = (start, *act(start, action_noise[0]))
-    (last, last_action, _), outputs = jax.lax.scan(step, carry, (prior_noise, action_noise[1:]))
+    last, outputs = jax.lax.scan(step, start, (prior_noise, action_noise[:-1]))
     deter, stoch, actions, raw, critic_logits, slow_values, values, rewards, continues = outputs
-    _, last_value = evaluate(params["critic"], last)
+    last_action, _ = act(last, action_noise[-1])
+    last_value = apply(networks.critic, fixed["critic"], *last.features, method="predict")
     return Imagined(
         State(deter, stoch),
         actions,
@@ -237,3 +234,18 @@ def imagine(
         rewards,
         continues,
     )
+
+
+def _trained(
+    network: LinearHead | ContinuousActor | TwoHotHead, params: Params, state: State
+) -> Array:
+    """A head's outputs, with their gradient in its parameters.
+
+    The gradient remembers the outputs of the affine maps and works out the rest again: that
+    is cheap, and what lies in memory for all steps is not.
+    """
+    call = jax.checkpoint(
+        lambda params, features: apply(network, params, *features),
+        policy=jax.checkpoint_policies.save_only_these_names(AFFINE),
+    )
+    return call(params, state.features)

@@ -8,11 +8,11 @@ from typing import Any
 import gymnax
 import jax
 import jax.numpy as jnp
-import numpy as np
 from gymnax.environments import spaces
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from core.environments import states
+from core.environments.action_bounds import stretched
 from core.environments.environment import EnvironmentSetupError, State, Step
 from core.spaces import ActionSpace, Continuous, Discrete
 
@@ -100,10 +100,4 @@ class GymnaxEnvironment:
         return jnp.asarray(observation, jnp.float32).reshape(self._observation_size)
 
     def _scaled(self, action: Float[Array, " size"]) -> Array:
-        """[−1, 1] as the environment's bounds; an unbounded component stays as it is."""
-        low = np.broadcast_to(np.asarray(self._space.low, np.float32), self._space.shape)
-        high = np.broadcast_to(np.asarray(self._space.high, np.float32), self._space.shape)
-        bounded = np.isfinite(low) & np.isfinite(high)
-        low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-        clipped = jnp.clip(action, -1.0, 1.0).reshape(self._space.shape)
-        return ((clipped + 1) / 2 * (high - low) + low).astype(jnp.float32)
+        return stretched(action.reshape(self._space.shape), self._space.low, self._space.high)

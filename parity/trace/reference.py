@@ -53,7 +53,7 @@ def start(pin: str, dtype: str = "float32") -> Asked:
         CannotMeasureError: The pin is not installed here.
         HarnessError: Its installation is damaged.
     """
-    environment = {"JAX_COMPILATION_CACHE_DIR": str(_compiled())}
+    environment = {"JAX_COMPILATION_CACHE_DIR": str(compiled_folder())}
     if dtype == "bfloat16":
         environment["XLA_FLAGS"] = "--xla_allow_excess_precision=false"
     return start_reference(
@@ -61,7 +61,7 @@ def start(pin: str, dtype: str = "float32") -> Asked:
     )
 
 
-def _compiled() -> Path:
+def compiled_folder() -> Path:
     """Where compiled programs are kept: they suit processors with the same features only."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

@@ -1,0 +1,1 @@
+"""Where performance claims come from."""

@@ -1,0 +1,53 @@
+"""Seeds on several devices: the same numbers, and what can not be shared out is said."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from core.dreamerv3.config import ConfigError
+from core.dreamerv3.devices import seed_mesh
+
+# A run whose learners are numbers: what is shared out does not matter to how.
+PROGRAM = """
+import jax, jax.numpy as jnp, numpy as np
+from core.dreamerv3.devices import place, seed_mesh, spread
+from core.dreamerv3.train import RunState, Train
+
+def chunk(state, ticks):
+    assert len(state.learners) == 2  # of the four seeds
+    return RunState(state.tick + ticks, state.learners * 2), {"loss": state.learners + 1}
+
+train = Train(lambda keys: RunState(jnp.int32(0), keys + 0.5), chunk, lambda s: s.learners, ())
+mesh = seed_mesh(4, 2)
+shared = spread(train, mesh)
+seeds = jnp.arange(4.0)
+state = jax.jit(shared.init)(seeds)
+shape = place(jax.eval_shape(shared.init, seeds), mesh)
+program = jax.jit(shared.chunk, donate_argnums=0).lower(shape, jnp.int32(1)).compile()
+state, metrics = program(place(RunState(jnp.int32(0), seeds + 0.5), mesh), jnp.int32(3))
+assert int(state.tick) == 3
+assert np.array_equal(state.learners, 2 * (np.arange(4) + 0.5)), state
+assert np.array_equal(metrics["loss"], np.arange(4) + 1.5), metrics
+assert len(state.learners.sharding.device_set) == 2
+"""
+
+
+def test_seeds_are_shared_out_over_devices():
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, **flags},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_seeds_that_can_not_be_shared_out_are_refused():
+    with pytest.raises(ConfigError, match="3 seeds can not be shared out evenly over 2 devices"):
+        seed_mesh(3, 2)
+    with pytest.raises(ConfigError, match=r"not 512; on a CPU, set XLA_FLAGS=.*count=512"):
+        seed_mesh(512, 512)
