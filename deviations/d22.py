@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deviations import d22_measurements as on
-from parity.agreements.dreamerv3_numerics import LOSS_REASON, LOSS_UNIT
+from parity.agreements.dreamerv3.numerics import LOSS_REASON, LOSS_UNIT
 from parity.claims import AtLeast, AtMost, BitIdentical, Equals, Stated, Within
 from parity.comparisons import (
     compare,

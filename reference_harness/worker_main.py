@@ -176,10 +176,22 @@ def _load_operations(source: str) -> dict[str, Any]:
     return dict(table)
 
 
+class InputChangedError(Exception):
+    """An operation has written into an array that it was given."""
+
+
 def _answer(table: Mapping[str, Any], operation: str, inputs: dict) -> dict[str, Any]:
     import numpy as np
 
+    arrays = {name: value for name, value in inputs.items() if isinstance(value, np.ndarray)}
+    before = {name: value.tobytes() for name, value in arrays.items()}
     outputs = table[operation](**inputs)
+    for name, value in arrays.items():
+        # Only here can it be seen: whoever asks has arrays of their own.
+        if value.tobytes() != before[name]:
+            raise InputChangedError(
+                f"it changed its input {name!r}; operations leave their inputs as they are"
+            )
     if not isinstance(outputs, Mapping):
         raise TypeError(
             f"an operation answers with a dictionary of arrays, not with {type(outputs).__name__}"

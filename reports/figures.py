@@ -16,7 +16,7 @@ COLOURS = {"HOLDS": "#1a7f37", "BROKEN": "#cf222e"}
 MARKERS = "osD^vPX"
 WIDTH, DPI = 9.0, 100  # 900 px, the width of a README
 
-# The claims with a bound, by label, each with the share of the bound that it used.
+# The claims with a bound, by entry, each with the share of the bound that it used.
 Rows = dict[str, list[tuple[ClaimRecord, float]]]
 
 # Nothing of the reader's matplotlib configuration, and nothing random: equal records give
@@ -38,7 +38,8 @@ _METADATA: dict[str, dict[str, Any]] = {
 def margins_figure(records: Iterable[EntryRecord], path: Path) -> int:
     """Draws, for every claim with a bound, its worst measured figure over that bound.
 
-    One dot per pin and source, on a logarithmic axis; right of 1 the claim is broken. What
+    A line per entry, with one dot per claim, pin and source, on a logarithmic axis; right of
+    1 the claim is broken. What
     has no place on such an axis stands at its edge: an exact 0 at the left, an infinite,
     undefined or missing figure at the right.
 
@@ -48,7 +49,7 @@ def margins_figure(records: Iterable[EntryRecord], path: Path) -> int:
         path: An `.svg` or a `.png`; the folder is made.
 
     Returns:
-        How many claims were drawn.
+        How many entries were drawn.
 
     Raises:
         ValueError: The suffix is another, or there is no claim to draw.
@@ -80,7 +81,10 @@ def shows(records: Iterable[EntryRecord], path: Path) -> bool:
 
 def _digest(rows: Rows) -> str:
     shown = [
-        (label, [(claim.pin, claim.source, claim.verdict, repr(share)) for claim, share in row])
+        (
+            label,
+            [(c.claim, c.pin, c.source, c.verdict, repr(share)) for c, share in row],
+        )
         for label, row in rows.items()
     ]
     return f"sha256:{hashlib.sha256(repr(shown).encode()).hexdigest()}"
@@ -91,8 +95,7 @@ def _rows(records: Iterable[EntryRecord]) -> Rows:
     for record in records:
         for claim in record.claims:
             if claim.bound is not None and claim.verdict != "NOT MEASURED":
-                label = visible(f"{record.entry}/{claim.claim}")
-                rows.setdefault(label, []).append((claim, _share(claim)))
+                rows.setdefault(visible(record.entry), []).append((claim, _share(claim)))
     return rows
 
 
@@ -116,15 +119,15 @@ def _draw(rows: Rows, suffix: str) -> bytes:
     pins = list(dict.fromkeys(claim.pin or "" for row in rows.values() for claim, _ in row))
     markers = {pin: MARKERS[index % len(MARKERS)] for index, pin in enumerate(pins)}
     for place, row in enumerate(rows.values()):
-        for index, (claim, share) in enumerate(row):
+        for claim, share in row:
             axes.plot(
                 min(max(share, low), high),
                 # Equal figures at several pins must not hide each other.
-                place + 0.22 * (index - (len(row) - 1) / 2),
+                place + 0.3 * (pins.index(claim.pin or "") - (len(pins) - 1) / 2),
                 markers[claim.pin or ""],
                 color=COLOURS[claim.verdict],
                 markeredgecolor="white",
-                markersize=7,
+                markersize=6,
                 clip_on=False,  # a dot at the edge is still a whole dot
             )
     axes.set_yticks(range(len(rows)), list(rows), parse_math=False)

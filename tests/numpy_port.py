@@ -4,6 +4,10 @@ No claim may be broken for it.
 """
 
 import numpy as np
+import numpy_port_data
+import numpy_port_latent
+import numpy_port_learning
+import numpy_port_optimizer
 
 NAME = "numpy port"
 F32 = np.float32
@@ -104,4 +108,8 @@ OPERATIONS = {
     "dreamerv3.kernel_init": kernel_init,
     "dreamerv3.block_kernel_init": block_kernel_init,
     "dreamerv3.update_schedule": update_schedule,
+    **numpy_port_data.OPERATIONS,
+    **numpy_port_latent.OPERATIONS,
+    **numpy_port_learning.OPERATIONS,
+    **numpy_port_optimizer.OPERATIONS,
 }

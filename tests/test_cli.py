@@ -220,6 +220,11 @@ def test_a_subject_in_an_environment_of_its_own(here, capsys):
     (first, _) = json.loads(capsys.readouterr().out)
     assert {c["verdict"] for c in first["claims"]} == {"BROKEN"}
     assert "exit status 3" in first["claims"][0]["why"]
+    (here / "theirs.py").write_text(SUBJECT.replace("return", "x *= 2; return"))
+    assert run("--subject-python", sys.executable, "--json") == 1
+    (first, _) = json.loads(capsys.readouterr().out)
+    assert {c["verdict"] for c in first["claims"]} == {"BROKEN"}
+    assert "it changed its input 'x'" in first["claims"][0]["why"]
     (here / "theirs.py").write_text(SUBJECT.replace("symlog", "simlog"))
     assert run("--subject-python", sys.executable) == 2
     assert "did you mean dreamerv3.symlog?" in capsys.readouterr().err

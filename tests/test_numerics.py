@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from core import numerics
-from parity.core_subject.numerics import unimix_log_probs
+from parity.core_subject.dreamerv3.numerics import unimix_log_probs
 from parity.core_subject.running import run
 
 

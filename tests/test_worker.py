@@ -153,6 +153,7 @@ def test_prints_do_not_disturb_the_answer(unruly):
         ("answer_objects", {}, "unruly failed on .*: outputs.wrong has the dtype object"),
         ("answer_nothing", {}, "unruly failed on .* with a dictionary of arrays, not with NoneTy"),
         ("fail", {"txt": ""}, "unruly failed on fail: TypeError: .*txt"),
+        ("overwrite", {"x": np.zeros(2), "y": np.zeros(2)}, "it changed its input 'y'; operations"),
     ],
 )
 def test_a_failed_operation_leaves_the_worker_alive(unruly, operation, inputs, sentence):

@@ -9,7 +9,7 @@ carry a suffix.
 
 from __future__ import annotations
 
-from deviations.faults import numerics, twohot
+from deviations.faults import dreamerv3
 from parity.faults import Fault
 
-FAULTS: tuple[Fault, ...] = (*twohot.FAULTS, *numerics.FAULTS)
+FAULTS: tuple[Fault, ...] = (*dreamerv3.FAULTS,)

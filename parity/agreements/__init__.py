@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from parity.agreements import dreamerv3_numerics
+from parity.agreements import dreamerv3
 
-AGREEMENTS = (*dreamerv3_numerics.AGREEMENTS,)
+AGREEMENTS = (*dreamerv3.AGREEMENTS,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,3 +20,19 @@ def run(function: Callable, mode: str, *arrays: np.ndarray) -> np.ndarray:
     """Runs a function of arrays eagerly or as one compiled program."""
     call = _compiled(function) if mode == "compiled" else function
     return np.asarray(call(*map(jnp.asarray, arrays)))
+
+
+def quick_jit(function: Callable, level: int = 0, **options: Any) -> Callable:
+    """`jax.jit` for what is run a few times: compiled in half the time, for a slower program.
+
+    Only where no claim is about rounding: less is optimised, so sums may differ.
+
+    Args:
+        function: What to compile.
+        level: 0 compiles fastest; 1 is for programs that take a second or more.
+        **options: Of `jax.jit`.
+    """
+    effort: dict[str, Any] = {"xla_backend_optimization_level": level}
+    if level == 0:
+        effort["xla_llvm_disable_expensive_passes"] = True
+    return jax.jit(function, compiler_options=effort, **options)

@@ -4,6 +4,32 @@ Runs inside the side environment. Every answer comes from calling the reference'
 classes; the modules joined here only build them, feed them and read them.
 """
 
-from reference_harness.dreamerv3 import numerics
+from reference_harness.dreamerv3 import (
+    gradients,
+    imagination,
+    latent,
+    losses,
+    networks,
+    numerics,
+    optimizer,
+    policies,
+    replay,
+    returns,
+    rows,
+    runs,
+)
 
-OPERATIONS = {**numerics.OPERATIONS}
+OPERATIONS = {
+    **numerics.OPERATIONS,
+    **networks.OPERATIONS,
+    **latent.OPERATIONS,
+    **imagination.OPERATIONS,
+    **replay.OPERATIONS,
+    **rows.OPERATIONS,
+    **runs.OPERATIONS,
+    **losses.OPERATIONS,
+    **returns.OPERATIONS,
+    **policies.OPERATIONS,
+    **optimizer.OPERATIONS,
+    **gradients.OPERATIONS,
+}

@@ -41,6 +41,11 @@ def answer_nothing():
     return None
 
 
+def overwrite(x, y):
+    y += 1
+    return {"x": x}
+
+
 def fail(text):
     raise ValueError(text)
 
@@ -82,6 +87,7 @@ OPERATIONS = {
         leave,
         answer_objects,
         answer_nothing,
+        overwrite,
         fail,
         speak_out_of_turn,
         hang,

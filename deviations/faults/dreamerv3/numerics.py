@@ -125,7 +125,7 @@ def _nearest_rank() -> OperationTable:
 
 def _no_first_update() -> OperationTable:
     """⌊(t − t0)·r⌋: nothing runs when the gate opens."""
-    from parity.core_subject.numerics import update_schedule
+    from parity.core_subject.dreamerv3.numerics import update_schedule
 
     def schedule(numerator, denominator, steps):
         updates = update_schedule(numerator, denominator, steps)["updates"].copy()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from parity import cases
-from parity.agreements.dreamerv3 import agreement, in_both_modes, prefixed
+from parity.agreements.dreamerv3.entries import agreement, in_both_modes, prefixed
 from parity.claims import AtMost
 from parity.comparisons import (
     EPSILON,

@@ -8,6 +8,30 @@ answer both alike.
 
 from __future__ import annotations
 
-from parity.operations.dreamerv3 import numerics
+from parity.operations.dreamerv3 import (
+    gradients,
+    latent,
+    losses,
+    networks,
+    numerics,
+    optimizer,
+    policies,
+    replay,
+    returns,
+    rows,
+    runs,
+)
 
-OPERATIONS = (*numerics.OPERATIONS,)
+OPERATIONS = (
+    *numerics.OPERATIONS,
+    *networks.OPERATIONS,
+    *latent.OPERATIONS,
+    *replay.OPERATIONS,
+    *rows.OPERATIONS,
+    *runs.OPERATIONS,
+    *losses.OPERATIONS,
+    *returns.OPERATIONS,
+    *policies.OPERATIONS,
+    *optimizer.OPERATIONS,
+    *gradients.OPERATIONS,
+)

@@ -1,0 +1,31 @@
+"""The core's answers to the operations of DreamerV3."""
+
+from __future__ import annotations
+
+from parity.core_subject.dreamerv3 import (
+    gradients,
+    latent,
+    losses,
+    networks,
+    numerics,
+    optimizer,
+    policies,
+    replay,
+    returns,
+    rows,
+    runs,
+)
+
+TABLE = {
+    **numerics.TABLE,
+    **networks.TABLE,
+    **latent.TABLE,
+    **replay.TABLE,
+    **rows.TABLE,
+    **runs.TABLE,
+    **losses.TABLE,
+    **returns.TABLE,
+    **policies.TABLE,
+    **optimizer.TABLE,
+    **gradients.TABLE,
+}
