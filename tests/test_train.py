@@ -218,7 +218,8 @@ def test_killed_and_resumed_is_bitwise_the_uninterrupted_run(train, tmp_path, co
     _, state, _ = train
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     finish(start(whole, compiled_programs))
-    programs = {path.name for path in compiled_programs.iterdir()}
+    programs = training_programs(compiled_programs)
+    assert programs
 
     rng = np.random.default_rng()  # other moments in every run of the suite
     for kill in range(2):
@@ -234,7 +235,7 @@ def test_killed_and_resumed_is_bitwise_the_uninterrupted_run(train, tmp_path, co
         assert kill or process.returncode, "the first process was done before it was killed"
     last = finish(start(killed, compiled_programs))
     assert "resuming at" in last or "nothing is left" in last
-    assert {path.name for path in compiled_programs.iterdir()} == programs  # nothing new compiled
+    assert training_programs(compiled_programs) == programs  # nothing new compiled
 
     assert figures(killed) == figures(whole)
     assert figures(whole)[-1]["rows"] == 600
@@ -243,6 +244,11 @@ def test_killed_and_resumed_is_bitwise_the_uninterrupted_run(train, tmp_path, co
     assert [rows for rows, _ in ends] == [600, 600]
     assert ends[0][1].learners.train.updates.tolist() == [int(CONFIG.updates_after(150))] * 2
     assert_bitwise(ends[0][1], ends[1][1])
+
+
+def training_programs(cache):
+    """Whether a small program takes long enough to be kept depends on the machine's load."""
+    return {path.name for path in cache.iterdir() if path.name.startswith("jit_chunk")}
 
 
 def newest(logdir):
