@@ -64,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        _keep_compiled_programs()
     try:
         result = _app(words)(words, exit_on_error=False)
         sys.stdout.flush()
@@ -79,6 +81,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return COULD_NOT_RUN
     except Exception as error:
         return _explain(error)
+
+
+def _keep_compiled_programs() -> None:
+    """Lets later runs find what this one compiles: most of a run's time is compilation.
+
+    Said in the environment, because jax must not be imported for commands without it.
+    """
+    from core.compiled import default_folder
+
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(default_folder()))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 
 def _explain(error: Exception) -> int:

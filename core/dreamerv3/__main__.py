@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import cyclopts
 from cyclopts import Parameter
 
+from core.compiled import default_folder
+
 app = cyclopts.App(
     name="python -m core.dreamerv3",
     help="Train DreamerV3 on vector observations, or go on where the run in --logdir stopped.",
@@ -87,10 +89,8 @@ def train(
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
     # After the command line is read: jax and orbax take seconds to import.
     import jax
-    import platformdirs
 
-    folder = cache or Path(platformdirs.user_cache_dir("world-model-parity")) / "compiled"
-    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_compilation_cache_dir", str(cache or default_folder()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
     from core.dreamerv3.checkpoint import CheckpointError

@@ -1,0 +1,19 @@
+"""Where XLA's compiled programs are kept from one process to the next."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+
+def default_folder() -> Path:
+    """The user's cache folder, apart for each number of cores that a process may use.
+
+    XLA compiles for that number, but its cache does not tell two of them apart: a program
+    compiled on one core would run on one for ever.
+    """
+    affinity = getattr(os, "sched_getaffinity", None)  # only Linux has it
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return Path(platformdirs.user_cache_dir("world-model-parity")) / "compiled" / f"{cores}-cores"
