@@ -151,7 +151,7 @@ def main(
     runs: Annotated[tuple[Path, ...], Parameter(consume_multiple=True)],
     /,
     *,
-    output: Path = Path("curves.svg"),
+    output: Annotated[Path | None, Parameter(show_default=False)] = None,
     metric: str = RETURN,
 ) -> None:
     """Draw the learning curves of training runs.
@@ -161,10 +161,11 @@ def main(
     runs
         Folders of runs, as `python -m core.dreamerv3 --logdir` makes them.
     output
-        The picture, .svg or .png.
+        The picture, .svg or .png; by default curves.svg in the first run's folder.
     metric
         A name as in metrics.jsonl, such as episode/return, eval/return or train/opt_loss.
     """
+    output = output or runs[0] / "curves.svg"
     try:
         curves = [curve for run in runs for curve in read_curves(run, metric)]
         draw_curves(curves, output, metric)

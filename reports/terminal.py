@@ -41,8 +41,17 @@ def print_summary(console: Console, records: Iterable[EntryRecord]) -> None:
 
 
 def print_counts(console: Console, records: Iterable[EntryRecord]) -> None:
-    """Prints how many claims have which verdict."""
+    """Prints how many claims have which verdict, and which are broken."""
+    records = tuple(records)
     console.print(_counts(records))
+    broken = dict.fromkeys(
+        visible(f"{record.entry}/{claim.claim}")
+        for record in records
+        for claim in record.claims
+        if claim.verdict == "BROKEN"
+    )
+    if broken:
+        console.print(_stack([(f"BROKEN: {', '.join(broken)}", STYLES["BROKEN"])]))
 
 
 def claims_table(records: Iterable[EntryRecord], *, wide: bool = False) -> Table:

@@ -95,6 +95,7 @@ def test_what_is_broken_or_not_measured_is_explained_on_the_terminal():
     assert "worst input:" in text
     assert "logits = float32[255] -0.41, 1.93, …, greatest 1.93 at [253]" in text
     assert "why: dreamerv3-29eb964 is not installed" in text
+    assert "BROKEN: D22/mirror-noise Contradicted" in text  # once, at the end
     assert "stated −0.17 to +0.16: contradicted" in text
     assert "NOT MEASURED, no claim is registered yet: D26" in words(printed(entry("D26")))
     assert printed() == "No claim was asked for.\n"

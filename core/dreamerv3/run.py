@@ -83,7 +83,7 @@ class RunConfig:
             "time_limit": self.time_limit,
             "devices": self.devices,
             **train,
-            "replay rows per environment": self.train.ring_rows,
+            "replay rows per environment (from --steps, --replay-capacity)": self.train.ring_rows,
             **agent,
         }
 

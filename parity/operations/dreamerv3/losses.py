@@ -18,19 +18,24 @@ KL_LOSSES = Operation(
     "dreamerv3.kl_losses",
     "per row, max(free nats, Σ over the latents of KL(posterior ‖ prior)), twice: `dyn` trains the "
     "prior and stops the gradient of the posterior, `rep` the other way round; below the free nats "
-    "there is no gradient, and exactly at them half of one",
+    "there is no gradient",
     (
-        Array("posterior", _LATENTS, "float32", "log-probabilities of the classes, after unimix"),
+        Array(
+            "posterior",
+            _LATENTS,
+            "float32",
+            "logits: the classes have the probabilities softmax(logits), with no unimix on top",
+        ),
         Array("prior", _LATENTS, "float32", "likewise"),
         Setting("free_nats", float, "least loss of a row, in nats; 1.0 in training"),
     ),
     (
         Array("dyn", "B T", "float32", "nats, without its scale of 1", noise=3e-6),
         Array("rep", "B T", "float32", "nats, without its scale of 0.1", noise=3e-6),
-        _gradient("dyn_to_posterior", "the mean of `dyn` over all rows in the posterior's logits"),
-        _gradient("dyn_to_prior", "the mean of `dyn` in the prior's logits"),
-        _gradient("rep_to_posterior", "the mean of `rep` in the posterior's logits"),
-        _gradient("rep_to_prior", "the mean of `rep` in the prior's logits"),
+        _gradient("dyn_to_posterior", "the mean of `dyn` over all rows in `posterior`"),
+        _gradient("dyn_to_prior", "the mean of `dyn` in `prior`"),
+        _gradient("rep_to_posterior", "the mean of `rep` in `posterior`"),
+        _gradient("rep_to_prior", "the mean of `rep` in `prior`"),
     ),
 )
 
