@@ -36,7 +36,7 @@ class Curve:
     """One metric of one seed of one run.
 
     Attributes:
-        run: Name of the run's folder.
+        run: The run's folder, as it was given.
         seed: Of the run.
         rows: Environment rows, ascending.
         values: The metric at each; windows without one are left out.
@@ -80,7 +80,7 @@ def read_curves(folder: Path, metric: str = RETURN) -> list[Curve]:
         names |= {name for name, value in entry.items() if isinstance(value, float)}
         value = entry.get(metric)
         if isinstance(value, (int, float)) and math.isfinite(value):
-            curve = curves.setdefault(seed, Curve(folder.resolve().name, seed, [], []))
+            curve = curves.setdefault(seed, Curve(str(folder), seed, [], []))
             curve.rows.append(rows)
             curve.values.append(float(value))
     if not curves:

@@ -21,6 +21,7 @@ def test_a_run_is_read_seed_by_seed_without_empty_windows_and_half_lines(tmp_pat
     entries = [entry(100, 1, 3.0), entry(100, 0, None), entry(200, 0, 5.0), entry(200, 1, 4.0)]
     run = write_log(tmp_path / "run", entries, tail='{"rows": 300, "se')
     first, second = curves.read_curves(run)
+    assert first.run == second.run == str(run)  # folders of one name are not one run
     assert (first.seed, first.rows, first.values) == (0, [200], [5.0])
     assert (second.seed, second.rows, second.values) == (1, [100, 200], [3.0, 4.0])
 
