@@ -11,11 +11,11 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-import math
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 import cyclopts
 from cyclopts import Parameter
@@ -60,34 +60,49 @@ def read_curves(folder: Path, metric: str = RETURN) -> list[Curve]:
     """
     path = folder / LOG
     try:
-        lines = path.read_text("utf-8").splitlines()
+        *lines, half = path.read_bytes().split(b"\n")
     except OSError as error:
         raise CurvesError(
             f"{path} can not be read ({error.strerror}); a run is a folder with {LOG}, which "
             f"`python -m core.dreamerv3 --logdir` makes"
         ) from error
+    # A run that is still writing, or was killed, may leave half of its last line.
+    entries = [_entry(line) for line in lines]
+    if _entry(half):
+        entries.append(_entry(half))
     curves: dict[int, Curve] = {}
     names: set[str] = set()
-    for number, line in enumerate(lines, 1):
-        try:
-            entry = json.loads(line)
-            rows, seed = int(entry["rows"]), int(entry["seed"])
-        except (ValueError, KeyError, TypeError) as error:
-            # A run that is still writing, or was killed, may leave half of its last line.
-            if number == len(lines):
-                break
-            raise CurvesError(f"{path}, line {number}, is no entry of a log") from error
+    for number, entry in enumerate(entries, 1):
+        if entry is None:
+            raise CurvesError(
+                f"{path}, line {number}, is no entry of a log; take that line out, or resume the "
+                f"run, which puts it aside"
+            )
         names |= {name for name, value in entry.items() if isinstance(value, float)}
         value = entry.get(metric)
-        if isinstance(value, (int, float)) and math.isfinite(value):
-            curve = curves.setdefault(seed, Curve(str(folder), seed, [], []))
-            curve.rows.append(rows)
+        # No overflow of an integer, unlike math.isfinite.
+        if _is_number(value) and abs(value) <= sys.float_info.max:
+            curve = curves.setdefault(entry["seed"], Curve(str(folder), entry["seed"], [], []))
+            curve.rows.append(entry["rows"])
             curve.values.append(float(value))
     if not curves:
         raise CurvesError(
             f"{path} has no values of {metric!r}; it has {', '.join(sorted(names)) or 'nothing'}"
         )
     return [curves[seed] for seed in sorted(curves)]
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    return type(value) in (int, float)
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """A line of a log; None if it is none."""
+    try:
+        entry = json.loads(line.decode())
+        return entry if type(entry["rows"]) is type(entry["seed"]) is int else None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
 
 
 def draw_curves(curves: Iterable[Curve], path: Path, metric: str = RETURN) -> None:
@@ -169,13 +184,20 @@ def main(
     try:
         curves = [curve for run in runs for curve in read_curves(run, metric)]
         draw_curves(curves, output, metric)
-    except (CurvesError, OSError) as error:
+    except CurvesError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
-    for curve in curves:
-        last = f"{curve.values[-1]:.4g} at {curve.rows[-1]:,} rows"
-        print(f"{curve.run}, seed {curve.seed}: {metric} {last}, best {max(curve.values):.4g}")
-    print(output)
+    except OSError as error:
+        print(f"error: {output} can not be written: {error.strerror or error}", file=sys.stderr)
+        sys.exit(2)
+    try:
+        for curve in curves:
+            last = f"{curve.values[-1]:.4g} at {curve.rows[-1]:,} rows"
+            print(f"{curve.run}, seed {curve.seed}: {metric} {last}, best {max(curve.values):.4g}")
+        print(output, flush=True)
+    except BrokenPipeError:
+        # Whoever read the output has enough; Python must not complain of it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """Learning curves: what is read from a log, and what is drawn."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -24,6 +27,35 @@ def test_a_run_is_read_seed_by_seed_without_empty_windows_and_half_lines(tmp_pat
     assert first.run == second.run == str(run)  # folders of one name are not one run
     assert (first.seed, first.rows, first.values) == (0, [200], [5.0])
     assert (second.seed, second.rows, second.values) == (1, [100, 200], [3.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"\xff", b'{"rows": Infinity, "seed": 0}', b'{"rows": 1, "seed": true}', b"[]", b"[" * 99_999],
+    ids=repr,
+)
+def test_a_damaged_line_is_named(tmp_path, line):
+    run = write_log(tmp_path / "run", [entry(1, 0, 1.0)])
+    with (run / "metrics.jsonl").open("ab") as file:
+        file.write(line + b"\n")
+    with pytest.raises(curves.CurvesError, match="line 2, is no entry of a log; take that line"):
+        curves.read_curves(run)
+
+
+def test_a_number_that_no_float_holds_is_no_value(tmp_path):
+    run = write_log(tmp_path / "run", [entry(1, 0, 10**400), entry(2, 0, 3)])
+    assert curves.read_curves(run) == [curves.Curve(str(run), 0, [2], [3.0])]
+
+
+def test_a_reader_that_has_enough_sees_no_complaint(tmp_path):
+    run = write_log(tmp_path / "run", [entry(1, 0, 1.0)])
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "reports.curves", str(run)]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (run / "curves.svg").exists()
 
 
 def test_the_mean_is_over_rows_that_all_seeds_have():

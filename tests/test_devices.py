@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 
+import jax
+import jax.numpy as jnp
 import pytest
 
-from core.dreamerv3.config import ConfigError
-from core.dreamerv3.devices import seed_mesh
+from core.config import ConfigError
+from core.dreamerv3.devices import check_memory, seed_mesh
 
 # A run whose learners are numbers: what is shared out does not matter to how.
 PROGRAM = """
@@ -51,3 +53,10 @@ def test_seeds_that_can_not_be_shared_out_are_refused():
         seed_mesh(3, 2)
     with pytest.raises(ConfigError, match=r"not 512; on a CPU, set XLA_FLAGS=.*count=512"):
         seed_mesh(512, 512)
+
+
+def test_a_state_that_no_memory_holds_is_refused():
+    mesh = seed_mesh(1, 1)
+    check_memory(jax.ShapeDtypeStruct((10, 10), jnp.float32), mesh)
+    with pytest.raises(ConfigError, match=r"takes 40,000,000.0 GB.*smaller --size"):
+        check_memory([jax.ShapeDtypeStruct((10**6, 10**10), jnp.float32)], mesh)

@@ -1,5 +1,7 @@
 """Training as one program: exact counts, no recompilation, and bitwise resumption."""
 
+import dataclasses
+import errno
 import json
 import signal
 import subprocess
@@ -13,13 +15,15 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from core.dreamerv3 import windows
+from core.config import ConfigError
+from core.dreamerv3 import loop, windows
 from core.dreamerv3.__main__ import app
 from core.dreamerv3.checkpoint import Checkpoints
-from core.dreamerv3.config import Config, ConfigError
-from core.dreamerv3.logging import LoggingError, MetricsLog
-from core.dreamerv3.run import RunConfig, RunError, run
-from core.dreamerv3.train import TrainConfig, make_train
+from core.dreamerv3.config import Config
+from core.dreamerv3.run import RunError, run
+from core.dreamerv3.run_config import RunConfig
+from core.dreamerv3.train import make_train
+from core.dreamerv3.train_config import TrainConfig
 from core.environments import make_environment
 
 TINY = {
@@ -181,9 +185,7 @@ def test_the_first_faulty_term_is_remembered():
     assert (int(fault.update), windows.watched(good)[int(fault.term)]) == (8, "actor_loss")
 
 
-def test_numbers_out_of_range_are_refused():
-    with pytest.raises(ConfigError, match="n_envs must be a whole number from 1, not 0"):
-        TrainConfig(n_envs=0)
+def test_seeds_that_are_none_are_refused():
     for seeds in ((), (1, 1), (-1,)):
         with pytest.raises(ConfigError, match="seeds must"):
             RunConfig(CONFIG, "CartPole-v1", seeds, Path("nowhere"))
@@ -214,10 +216,19 @@ def finish(process):
     return stderr
 
 
-def test_killed_and_resumed_is_bitwise_the_uninterrupted_run(train, tmp_path, compiled_programs):
+@pytest.fixture(scope="module")
+def whole(compiled_programs, tmp_path_factory):
+    """The folder of a run that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    finish(start(folder, compiled_programs))
+    return folder
+
+
+def test_killed_and_resumed_is_bitwise_the_uninterrupted_run(
+    train, whole, tmp_path, compiled_programs
+):
     _, state, _ = train
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    finish(start(whole, compiled_programs))
+    killed = tmp_path / "killed"
     programs = training_programs(compiled_programs)
     assert programs
 
@@ -246,6 +257,44 @@ def test_killed_and_resumed_is_bitwise_the_uninterrupted_run(train, tmp_path, co
     assert_bitwise(ends[0][1], ends[1][1])
 
 
+def test_a_run_with_more_steps_is_bitwise_the_one_that_had_them(train, whole, tmp_path):
+    _, state, _ = train
+    shorter = dataclasses.replace(CONFIG, steps=200)
+    options = {"env": "CartPole-v1", "seeds": SEEDS, "logdir": tmp_path, "eval_every": 240}
+    assert run(RunConfig(shorter, **options)).learners.replay.added.tolist() == [50, 50]
+    longer = run(RunConfig(CONFIG, **options))
+    identity = RunConfig(CONFIG, **options).identity()
+    assert_bitwise(longer, Checkpoints(whole / "checkpoints", identity).restore(state)[1])
+    # The end of the shorter run is the only line that the longer one does not write.
+    assert [line for line in figures(tmp_path) if line["rows"] != 200] == figures(whole)
+    with pytest.raises(ConfigError, match="has 600 rows already, more than the 200 of --steps"):
+        run(RunConfig(shorter, **options))
+
+
+def test_ctrl_c_saves_and_ends_with_130(train, tmp_path, compiled_programs):
+    process = start(tmp_path, compiled_programs, **{"save-every": 0})
+    while process.poll() is None and newest(tmp_path) == 0:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate()
+    assert process.returncode == 130, stderr
+    rows = newest(tmp_path)
+    assert f"interrupted at {rows:,} rows, which are saved; the same command" in stderr
+    assert "Traceback" not in stderr
+    assert [path for path in (tmp_path / "checkpoints").iterdir() if "tmp" in path.name] == []
+
+
+def test_ctrl_c_during_compilation_ends_with_130_and_promises_no_checkpoint(tmp_path):
+    process = start(tmp_path / "run", tmp_path / "compiled")
+    told = process.stderr.readline()
+    assert told.startswith("compiling")
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate()
+    assert process.returncode == 130, stderr
+    assert stderr == "interrupted before the first checkpoint; the same command starts anew\n"
+
+
 def training_programs(cache):
     """Whether a small program takes long enough to be kept depends on the machine's load."""
     return {path.name for path in cache.iterdir() if path.name.startswith("jit_chunk")}
@@ -265,13 +314,18 @@ def newest(logdir):
             "unknown key 'batch_sice' in the configuration: 'batch_size'",
         ),
         (["--agent.units", "many"], "units must be of type int"),
+        (["--agent.train_ratio", "1e999"], "train_ratio must be a finite number"),
+        (["--agent.batch_size", "-1"], "batch_size must be a whole number from 1, not -1"),
         (["--steps", "0"], "steps must be a whole number from 1"),
+        (["--save-every", "nan"], "save_every must be a finite number from 0, not nan"),
+        (["--time-limit", "0"], "time_limit must be a whole number from 1"),
+        (["--devices", "2"], "1 seeds can not be shared out"),
     ],
 )
 def test_a_mistake_is_one_sentence(words, told, tmp_path, compiled_programs, capsys):
     with pytest.raises(SystemExit) as got:
         app(["--logdir", str(tmp_path / "run"), "--cache", str(compiled_programs), *words])
-    assert got.value.code == 1
+    assert got.value.code == 2
     stderr = capsys.readouterr().err
     assert told in stderr
     assert stderr.count("\n") == 1
@@ -289,28 +343,33 @@ def test_a_loss_that_is_not_finite_stops_the_run(train, tmp_path):
     checkpoints = Checkpoints(tmp_path / "checkpoints", config.identity())
     checkpoints.save(32, state._replace(learners=learners))
     first = int(CONFIG.updates_after(8)) + 1
-    with pytest.raises(RunError, match=rf"\(seed 5: rew_loss at update {first}\); the run stops"):
+    told = rf"\(seed 5: rew_loss at update {first}\).*; the last checkpoint, at 32 rows, is from be"
+    with pytest.raises(RunError, match=told):
         run(config)
     assert checkpoints.latest == newest(tmp_path) == 32
+
+
+def test_a_fault_before_the_first_checkpoint_promises_none(train, tmp_path):
+    _, start, _ = train
+    spoilt = start.learners._replace(fault=windows.Fault(jnp.int32([0, 7]), jnp.int32([0, 1])))
+    checkpoints = Checkpoints(tmp_path, {})
+    with pytest.raises(RunError, match=r"seed 5: rew_loss at update 7.*there is no checkpoint\."):
+        loop._stop_at_fault(
+            start._replace(learners=spoilt), SEEDS, ("rec", "rew_loss"), checkpoints
+        )
+
+
+def test_a_full_disk_at_the_start_is_one_sentence(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("core.dreamerv3.logging.os.fsync", full)
+    with pytest.raises(RunError, match=r"config.json can not be written: No space left.*make room"):
+        run(RunConfig(CONFIG, "CartPole-v1", (3,), tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "checkpoints"]
 
 
 def test_one_folder_is_used_by_one_process(tmp_path):
     config = RunConfig(CONFIG, "CartPole-v1", (3,), tmp_path)
     with FileLock(tmp_path / ".lock"), pytest.raises(RunError, match="another process is training"):
         run(config)
-
-
-def test_the_log_drops_what_lies_beyond_the_checkpoint(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"rows": 48, "seed": 3}\n{"rows": 96, "seed": 3}\n{"rows": 14')
-    log = MetricsLog(path, rows=48)
-    log.write(96, 3, {"loss": float("nan"), "many": [1.0, float("inf")]})
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert lines[1] == {"rows": 96, "seed": 3, "loss": None, "many": [1.0, None]}
-    assert len(lines) == 2
-
-
-def test_tensorboard_without_its_library_says_how_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(LoggingError, match="pip install"):
-        MetricsLog(tmp_path / "metrics.jsonl", rows=0, tensorboard=tmp_path)

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from core.dreamerv3.agent import Agent
     from core.dreamerv3.config import Config, ConfigError
-    from core.dreamerv3.run import RunConfig, run
-    from core.dreamerv3.train import TrainConfig, make_train
+    from core.dreamerv3.run import run
+    from core.dreamerv3.run_config import RunConfig
+    from core.dreamerv3.train import make_train
+    from core.dreamerv3.train_config import TrainConfig
 
 __all__ = ["Agent", "Config", "ConfigError", "RunConfig", "TrainConfig", "make_train", "run"]
 
@@ -26,8 +28,8 @@ _MODULES = {
     "Agent": "agent",
     "Config": "config",
     "ConfigError": "config",
-    "RunConfig": "run",
-    "TrainConfig": "train",
+    "RunConfig": "run_config",
+    "TrainConfig": "train_config",
     "make_train": "train",
     "run": "run",
 }

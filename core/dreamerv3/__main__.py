@@ -12,6 +12,7 @@ import cyclopts
 from cyclopts import Parameter
 
 from core.compiled import default_folder
+from core.dreamerv3.interruption import leave
 
 app = cyclopts.App(
     name="python -m core.dreamerv3",
@@ -52,9 +53,11 @@ def train(
     env
         A gymnax environment or one of mujoco_playground's control suite.
     size
-        Widths of the networks: 1m, 12m, 25m, 50m, 100m, 200m or 400m.
+        Widths of the networks: tiny (for trying things out), 1m, 12m, 25m, 50m, 100m, 200m
+        or 400m.
     steps
-        Environment rows per seed, reset rows included.
+        Environment rows per seed, reset rows included. A run that was made for fewer goes
+        on to more.
     seeds
         Independent runs, side by side.
     n_envs
@@ -84,26 +87,30 @@ def train(
     """
     # XLA calls every compilation of more than two minutes a bug; physics takes longer.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    if devices > 1:
+    if 1 < devices <= len(seeds):
         flag = f"--xla_force_host_platform_device_count={devices}"
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
-    # After the command line is read: jax and orbax take seconds to import.
-    import jax
+    agent_settings = _typed(agent or {})
+    try:
+        # After the command line is read: jax and orbax take seconds to import.
+        import jax
+
+        from core.dreamerv3.checkpoint import CheckpointError
+        from core.dreamerv3.config import Config, ConfigError
+        from core.dreamerv3.logging import LoggingError
+        from core.dreamerv3.run import RunConfig, RunError, RunInterruptedError, run
+        from core.dreamerv3.train import TrainConfig
+        from core.environments import EnvironmentSetupError
+    except KeyboardInterrupt:
+        print("interrupted before the run began", file=sys.stderr)
+        sys.exit(130)
 
     jax.config.update("jax_compilation_cache_dir", str(cache or default_folder()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-
-    from core.dreamerv3.checkpoint import CheckpointError
-    from core.dreamerv3.config import Config, ConfigError
-    from core.dreamerv3.logging import LoggingError
-    from core.dreamerv3.run import RunConfig, RunError, run
-    from core.dreamerv3.train import TrainConfig
-    from core.environments import EnvironmentSetupError
-
     try:
         config = RunConfig(
             train=TrainConfig(
-                agent=Config.of_size(size, **_typed(agent or {})),
+                agent=Config.of_size(size, **agent_settings),
                 steps=steps,
                 n_envs=n_envs,
                 replay_capacity=replay_capacity,
@@ -121,11 +128,17 @@ def train(
             devices=devices,
         )
         run(config)
-    except (CheckpointError, ConfigError, LoggingError, RunError, EnvironmentSetupError) as error:
+    except (ConfigError, EnvironmentSetupError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except RunInterruptedError as error:
+        print(error, file=sys.stderr)
+        leave(128 + error.number)
+    except (CheckpointError, LoggingError, RunError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("interrupted: the same command goes on from the last checkpoint", file=sys.stderr)
+        print("interrupted before the run began", file=sys.stderr)
         sys.exit(130)
 
 
@@ -135,7 +148,7 @@ def _typed(texts: dict[str, str]) -> dict[str, Any]:
     def value(text: str) -> Any:
         try:
             return ast.literal_eval(text)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
             return text
 
     return {key: value(text) for key, text in texts.items()}

@@ -1,9 +1,8 @@
 """Checkpoints of a whole run: everything that it needs to go on bit by bit (row D6).
 
-orbax writes and rotates them. Around it: typed keys are stored as their data, and empty
-arrays not at all, because orbax takes neither; every array has a checksum, because orbax
-restores a file with a flipped byte without a word; and each way of failing is one sentence
-with a way out.
+orbax writes and rotates them. Around it: every array has a checksum, because orbax restores
+a file with a flipped byte without a word; and each way of failing is one sentence with a way
+out.
 """
 
 from __future__ import annotations
@@ -12,17 +11,16 @@ import contextlib
 import io
 import logging
 import shutil
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 import orbax.checkpoint as ocp
 
+from core.dreamerv3.storable import as_before, checksum, in_shapes, named, storable
+
 KEPT = 2
+_DESCRIPTION = ("identity", "checksums", "shapes")
 
 
 class CheckpointError(Exception):
@@ -79,12 +77,13 @@ class Checkpoints:
         Raises:
             CheckpointError: It could not be written; the earlier ones are as they were.
         """
-        arrays = _storable(state)
-        sums = {name: _checksum(leaf) for name, leaf in _named(arrays)}
-        about = {"identity": self.identity, "checksums": sums}
-        size = sum(leaf.nbytes for _, leaf in _named(arrays))
-        free = shutil.disk_usage(self.folder).free
+        arrays = storable(state)
+        sums = {name: checksum(leaf) for name, leaf in named(arrays)}
+        shapes = {name: list(leaf.shape) for name, leaf in named(arrays)}
+        about = {"identity": self.identity, "checksums": sums, "shapes": shapes}
+        size = sum(leaf.nbytes for _, leaf in named(arrays))
         try:
+            free = shutil.disk_usage(self.folder).free
             if free < size:
                 raise OSError(f"it takes up to {size:,} bytes and {free:,} are free")
             with _quiet():
@@ -96,9 +95,11 @@ class Checkpoints:
                     force=True,
                 )
         # What a full disk raises depends on which of orbax's threads meets it first.
-        except Exception as error:
+        except BaseException as error:
             for leftover in self.folder.glob("*.orbax-checkpoint-tmp"):
                 shutil.rmtree(leftover, ignore_errors=True)
+            if not isinstance(error, Exception):
+                raise
             kept = f"the one at {self.latest:,} rows is" if self.latest else "there is no earlier"
             raise CheckpointError(
                 f"the checkpoint at {rows:,} rows could not be written to {self.folder} "
@@ -111,9 +112,10 @@ class Checkpoints:
 
         Args:
             like: A tree of arrays or of their shapes, dtypes and shardings, as it was saved.
+                Only shapes may differ, as those of a ring of another size do.
 
         Returns:
-            Its rows, and the tree.
+            Its rows, and the tree, in the shapes in which it was saved.
 
         Raises:
             CheckpointError: There is none, it is damaged, or it is of another configuration.
@@ -122,22 +124,26 @@ class Checkpoints:
         if rows is None:
             raise CheckpointError(f"{self.folder} holds no checkpoint")
         about = self._read(rows, about=ocp.args.JsonRestore())["about"]
-        if not isinstance(about, dict) or not {"identity", "checksums"} <= set(about):
+        if not isinstance(about, dict):
+            raise self._damaged(rows, "its description is none")
+        if "shapes" not in about and "checksums" in about:
+            raise self._of_another_version(rows, "its description has no shapes")
+        if not all(isinstance(about.get(part), dict) for part in _DESCRIPTION):
             raise self._damaged(rows, "its description is incomplete")
         self._compare(about["identity"])
-        wanted = _storable(like)
-        absent = set(about["checksums"]) ^ {name for name, _ in _named(wanted)}
+        wanted = storable(like)
+        absent = set(about["checksums"]) ^ {name for name, _ in named(wanted)}
         if absent:
-            raise CheckpointError(
-                f"the checkpoint at {rows:,} rows in {self.folder} was written by another version "
-                f"of this program: {sorted(absent)[0]} exists on one side only; use the version "
-                f"that wrote it, or another folder"
-            )
+            raise self._of_another_version(rows, f"{sorted(absent)[0]} exists on one side only")
+        try:
+            wanted = in_shapes(wanted, about["shapes"])
+        except (KeyError, TypeError) as error:
+            raise self._damaged(rows, "its description is incomplete") from error
         arrays = self._read(rows, state=ocp.args.StandardRestore(wanted))["state"]
-        for name, leaf in _named(arrays):
-            if _checksum(leaf) != about["checksums"][name]:
+        for name, leaf in named(arrays):
+            if checksum(leaf) != about["checksums"][name]:
                 raise self._damaged(rows, f"{name} is not what was written")
-        return rows, _as_before(arrays, like)
+        return rows, as_before(arrays, like)
 
     def _read(self, rows: int, **items: Any) -> Any:
         try:
@@ -155,6 +161,12 @@ class Checkpoints:
             f"delete that folder to {then}"
         )
 
+    def _of_another_version(self, rows: int, cause: str) -> CheckpointError:
+        return CheckpointError(
+            f"the checkpoint at {rows:,} rows in {self.folder} was written by another version "
+            f"of this program: {cause}; use the version that wrote it, or another folder"
+        )
+
     def _compare(self, saved: Mapping[str, Any]) -> None:
         different = [
             f"{key} was {saved.get(key)!r} and is now {self.identity.get(key)!r}"
@@ -166,50 +178,6 @@ class Checkpoints:
                 f"{self.folder} holds a run of another configuration: {'; '.join(different)}; "
                 f"resume with the same values, or choose another folder"
             )
-
-
-def _is_typed_key(leaf: Any) -> bool:
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _storable(tree: Any) -> Any:
-    """The tree as orbax stores it: the data of typed keys, and nothing for empty arrays."""
-
-    def plain(leaf: Any) -> Any:
-        if leaf.size == 0:
-            return None
-        if not _is_typed_key(leaf):
-            return leaf
-        if isinstance(leaf, jax.ShapeDtypeStruct):
-            data = jax.eval_shape(jax.random.key_data, leaf)
-            return jax.ShapeDtypeStruct(data.shape, data.dtype, sharding=leaf.sharding)
-        return jax.random.key_data(leaf)
-
-    return jax.tree.map(plain, tree)
-
-
-def _as_before(stored: Any, like: Any) -> Any:
-    """The inverse of `_storable`, for a tree of the shapes and dtypes of `like`."""
-
-    def whole(pattern: Any, leaf: Any) -> Any:
-        if pattern.size == 0:
-            return jnp.zeros(pattern.shape, pattern.dtype)
-        return jax.random.wrap_key_data(leaf) if _is_typed_key(pattern) else leaf
-
-    return jax.tree.map(whole, like, stored)
-
-
-def _named(tree: Any) -> list[tuple[str, Any]]:
-    """Leaves with their paths."""
-    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return [(jax.tree_util.keystr(path, simple=True, separator="/"), leaf) for path, leaf in leaves]
-
-
-def _checksum(leaf: Any) -> int:
-    """CRC-32 of shape, dtype and bytes."""
-    array = np.atleast_1d(np.ascontiguousarray(leaf))
-    start = zlib.crc32(f"{leaf.shape} {leaf.dtype}".encode())
-    return zlib.crc32(array.view(np.uint8).data, start)
 
 
 def _cause(error: BaseException) -> str:

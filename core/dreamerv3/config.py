@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
+from core.config import ConfigError as ConfigError
+from core.config import StrictConfig
+from core.dreamerv3.ranges import RANGES
+from core.ranges import check_all
+
 # Width of the perceptrons; everything else follows. 1m is not a size of the reference: it
-# is its rule (deter = 8 · width, classes = width / 16) carried down.
+# is its rule (deter = 8 · width, classes = width / 16) carried down. tiny is for trying
+# things out: it learns little, with as many classes as 1m.
 SIZES: Mapping[str, int] = {
+    "tiny": 8,
     "1m": 64,
     "12m": 256,
     "25m": 384,
@@ -20,12 +26,8 @@ SIZES: Mapping[str, int] = {
 }
 
 
-class ConfigError(ValueError):
-    """A key that does not exist, or a value that its key does not take."""
-
-
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(StrictConfig):
     """Every number of the algorithm; the defaults are those of 29eb964 at size 1m.
 
     `Config.of_size("12m", agc=0.2)` sets the widths of a size, and anything by name.
@@ -138,67 +140,37 @@ class Config:
     compute_dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, _typed(field, getattr(self, field.name)))
-        for key in ("units", "hidden", "deter", "stoch", "classes", "blocks", "imag_horizon"):
-            if getattr(self, key) < 1:
-                raise ConfigError(f"{key} must be at least 1, not {getattr(self, key)}")
+        super().__post_init__()
+        check_all(RANGES, self)
+        if self.minstd > self.maxstd:
+            raise ConfigError(
+                f"minstd must not be above maxstd: {self.minstd} is above {self.maxstd}"
+            )
         if self.deter % self.blocks:
             raise ConfigError(
                 f"deter must be a multiple of blocks: {self.deter} is not one of {self.blocks}"
             )
-        if self.compute_dtype not in ("float32", "bfloat16"):
-            raise ConfigError(
-                f"compute_dtype must be 'float32' or 'bfloat16', not {self.compute_dtype!r}"
-            )
+        self.require_one_of({"compute_dtype": ("float32", "bfloat16")})
 
     @classmethod
     def of_size(cls, size: str = "1m", **overrides: Any) -> Config:
         """The configuration of a model size, with anything overridden by name.
 
         Args:
-            size: One of 1m, 12m, 25m, 50m, 100m, 200m, 400m.
+            size: One of tiny, 1m, 12m, 25m, 50m, 100m, 200m, 400m.
             **overrides: Values of any key.
 
         Raises:
-            ConfigError: The size or a key does not exist, or a value has the wrong type.
+            ConfigError: The size or a key does not exist, or a value is none that its key takes.
         """
         if size not in SIZES:
             raise ConfigError(f"unknown size {size!r}: expected one of {', '.join(SIZES)}")
         width = SIZES[size]
-        widths = {"units": width, "hidden": width, "deter": 8 * width, "classes": width // 16}
+        widths = {"units": width, "hidden": width, "deter": 8 * width}
+        widths["classes"] = max(4, width // 16)
         return cls().replace(**{**widths, **overrides})
-
-    def replace(self, **overrides: Any) -> Config:
-        """A copy with some keys changed; raises `ConfigError` as `of_size` does."""
-        known = [field.name for field in dataclasses.fields(self)]
-        for key in overrides:
-            if key not in known:
-                nearest = difflib.get_close_matches(key, known, 1, cutoff=0.0)[0]
-                raise ConfigError(f"unknown key {key!r} in the configuration: {nearest!r}?")
-        return dataclasses.replace(self, **overrides)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every key with its value, in the order of the class."""
-        return dataclasses.asdict(self)
-
-    def __str__(self) -> str:
-        return "\n".join(f"{key}: {value!r}" for key, value in self.to_dict().items())
 
     @property
     def discount(self) -> float:
         """γ = 1 − 1 / return_horizon."""
         return 1 - 1 / self.return_horizon
-
-
-def _typed(field: dataclasses.Field, value: Any) -> Any:
-    """The value as its default's type; an integer will do for a number."""
-    wanted = type(field.default)
-    if wanted is float and type(value) is int:
-        return float(value)
-    if type(value) is not wanted:
-        raise ConfigError(
-            f"{field.name} must be of type {wanted.__name__}, as its default "
-            f"{field.default!r} is; got {value!r}"
-        )
-    return value

@@ -8,12 +8,15 @@ get more done than one program that shares out every product over both.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import psutil
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from core.dreamerv3.config import ConfigError
+from core.config import ConfigError
 from core.dreamerv3.train import RunState, Train
 
 _TOGETHER, _APART = PartitionSpec(), PartitionSpec("seeds")
@@ -71,3 +74,31 @@ def place(state: Any, mesh: Mesh) -> Any:
         put(state.tick, _TOGETHER),
         jax.tree.map(lambda leaf: put(leaf, _APART), state.learners),
     )
+
+
+def check_memory(state: Any, mesh: Mesh) -> None:
+    """Refuses a state that alone is larger than the memory for it.
+
+    Args:
+        state: Its shapes and dtypes.
+        mesh: Its devices.
+
+    Raises:
+        ConfigError: It is. A state that fits may still leave too little for the updates.
+    """
+    needed = sum(math.prod(leaf.shape) * _itemsize(leaf) for leaf in jax.tree.leaves(state))
+    device = mesh.devices.flat[0]
+    if device.platform == "cpu":
+        there = psutil.virtual_memory().total
+    else:
+        there = mesh.size * (device.memory_stats() or {}).get("bytes_limit", needed)
+    if needed > there:
+        raise ConfigError(
+            f"the state of the run takes {needed / 1e9:,.1f} GB and the memory has "
+            f"{there / 1e9:,.1f} GB; choose a smaller --size, --replay-capacity or number of seeds"
+        )
+
+
+def _itemsize(leaf: Any) -> int:
+    # jax's default keys are two words.
+    return 8 if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf.dtype.itemsize

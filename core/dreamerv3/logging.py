@@ -1,4 +1,4 @@
-"""Where a run's numbers go: JSON lines, TensorBoard if wanted, and the terminal."""
+"""Where a run's numbers go: JSON lines, and TensorBoard if wanted."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from typing import Any
 
 
 class LoggingError(Exception):
@@ -24,28 +21,31 @@ class MetricsLog:
 
     A line holds `rows`, `seed` and the figures under their names; what is not finite is
     null. Figures under `time/` depend on the machine, all others only on the run.
+
+    Attributes:
+        remark: What is wrong with the log that was found, and what became of it; or None.
     """
 
     def __init__(self, path: Path, *, rows: int, tensorboard: Path | None = None):
         """Opens the log of a run that stands at `rows`, dropping lines beyond it.
 
         Such lines were written after the checkpoint that the run resumes from; they will
-        be written again.
+        be written again. Lines that are none of a log are put aside, into a file beside it.
 
         Raises:
             LoggingError: The file can not be written, or TensorBoard is wanted and its
                 library not installed.
         """
         self._path = path
-        try:
-            self._keep_until(rows)
-        except OSError as error:
-            raise LoggingError(f"{path} can not be written: {error.strerror or error}") from error
         self._tensorboard = tensorboard
         self._writers: dict[int, Any] = {}
         self._rows = rows
         if tensorboard is not None:
             _summary_writer()
+        try:
+            self.remark = self._keep_until(rows)
+        except OSError as error:
+            raise LoggingError(f"{path} can not be written: {error.strerror or error}") from error
 
     def write(self, rows: int, seed: int, figures: Mapping[str, Any]) -> None:
         """Appends a line; it is on the disk when this returns.
@@ -85,24 +85,49 @@ class MetricsLog:
         for writer in self._writers.values():
             writer.close()
 
-    def _keep_until(self, rows: int) -> None:
+    def _keep_until(self, rows: int) -> str | None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        kept = []
-        if self._path.exists():
-            for line in self._path.read_text().splitlines():
-                # Half a line is what a killed process was writing: nothing follows it.
-                with contextlib.suppress(json.JSONDecodeError, KeyError, TypeError):
-                    if json.loads(line)["rows"] <= rows:
-                        kept.append(line + "\n")
-        write_atomically(self._path, "".join(kept))
+        content = self._path.read_bytes() if self._path.exists() else b""
+        # Half a line at the end is what a killed process was writing.
+        lines = content.split(b"\n")[:-1]
+        found = [_rows_of(line) for line in lines]
+        damaged = [number for number, at in enumerate(found, 1) if at is None]
+        remark = None
+        if damaged:
+            aside = self._path.with_name(f"{self._path.name}.damaged")
+            with aside.open("ab") as file:
+                file.writelines(lines[number - 1] + b"\n" for number in damaged)
+                file.flush()
+                os.fsync(file.fileno())
+            remark = (
+                f"{self._path}: {len(damaged)} of {len(lines)} lines can not be read, the first "
+                f"is line {damaged[0]}; they are now in {aside.name}"
+            )
+        pairs = zip(lines, found, strict=True)
+        kept = [line + b"\n" for line, at in pairs if at is not None and at <= rows]
+        write_atomically(self._path, b"".join(kept))
+        return remark
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Writes a file through a temporary beside it, so that no reader sees half of it."""
+def _rows_of(line: bytes) -> int | None:
+    """The rows of a line of the log; None if it is none."""
+    try:
+        rows = json.loads(line.decode())["rows"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return rows if type(rows) is int else None
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes a file through a temporary beside it, so that no reader sees half of it.
+
+    Raises:
+        OSError: It could not be written; what was there before still is.
+    """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
@@ -126,55 +151,6 @@ def _summary_writer() -> Any:
             "TensorBoard files need tensorboardX: pip install 'world-model-parity[tensorboard]'"
         ) from error
     return SummaryWriter
-
-
-class ProgressBar:
-    """The state of a run in one line of the terminal; on no terminal, only its notes."""
-
-    def __init__(self, total: int, console: Console | None = None):
-        self.console = console or Console(stderr=True, highlight=False)
-        self._progress = Progress(
-            TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[speed]:.2f} updates/s"),
-            TextColumn("return {task.fields[score]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(elapsed_when_finished=False),
-            console=self.console,
-            disable=not self.console.is_terminal,
-        )
-        self._task = self._progress.add_task("", total=total, speed=0.0, score="–")
-
-    def move(self, rows: int, updates_per_second: float, score: float) -> None:
-        """Shows where the run is.
-
-        Args:
-            rows: Rows so far, of each seed.
-            updates_per_second: Of each seed, lately.
-            score: Mean return of the recent training episodes; NaN before the first.
-        """
-        shown = f"{score:.4g}" if math.isfinite(score) else "–"
-        self._progress.update(self._task, completed=rows, speed=updates_per_second, score=shown)
-
-    @contextlib.contextmanager
-    def busy(self, text: str) -> Iterator[None]:
-        """Shows what takes so long, until it is done."""
-        if not self.console.is_terminal:
-            self.note(text)
-        with self.console.status(text):
-            yield
-
-    def note(self, text: str) -> None:
-        """Prints a line above the bar."""
-        self.console.print(text, markup=False, soft_wrap=True)
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._progress.stop()
 
 
 @contextlib.contextmanager

@@ -41,3 +41,12 @@ def update(
 def scale(state: Percentiles, *, limit: float = 1.0) -> Float[Array, ""]:
     """What advantages are divided by: max(limit, high − low)."""
     return jnp.maximum(limit, state.high - state.low)
+
+
+def metrics(state: Percentiles, *, limit: float = 1.0) -> dict[str, Float[Array, ""]]:
+    """The state, under the names that a log has for it."""
+    return {
+        "retnorm/low": state.low,
+        "retnorm/high": state.high,
+        "retnorm/scale": scale(state, limit=limit),
+    }

@@ -21,7 +21,8 @@ def updates_due(
         step: Environment steps, int32.
         first: The step at which the gate opens; nothing is due before it.
         ratio: Updates per environment step, as the intended rational number
-            (`Fraction(train_ratio) / batch_steps`), never a rounded float.
+            (`train_ratio` as it was typed / batch_steps), never a rounded float. The
+            total at the last step must fit int32, which is for the caller to see to.
 
     Raises:
         ValueError: `ratio` is not positive, or its terms are too large for exact int32.
@@ -29,12 +30,17 @@ def updates_due(
     Source: `embodied/core/when.py:26-42@29eb964`.
     """
     p, q = ratio.numerator, ratio.denominator
-    if p <= 0 or p * q >= 2**31:
+    if not countable(ratio):
         raise ValueError(f"updates per step must be positive, with small terms, not {ratio}")
     elapsed = jnp.asarray(step) - first
     # ⌊e·p/q⌋ without forming e·p, which overflows int32 on long runs.
     due = 1 + (elapsed // q) * p + ((elapsed % q) * p) // q
     return jnp.where(elapsed < 0, 0, due)
+
+
+def countable(ratio: Fraction) -> bool:
+    """Whether `updates_due` can count with a ratio: it is positive, and its terms are small."""
+    return ratio > 0 and ratio.numerator * ratio.denominator < 2**31
 
 
 def gate(n_envs: int, batch_size: int, length: int) -> int:

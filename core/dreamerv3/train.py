@@ -11,87 +11,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from core.dreamerv3 import replay, windows
+from core.dreamerv3 import normaliser, replay, windows
 from core.dreamerv3.agent import Agent, Carry, TrainState
-from core.dreamerv3.config import Config, ConfigError
 from core.dreamerv3.evaluation import play
 from core.dreamerv3.replay import ReplayState
-from core.dreamerv3.schedule import gate, updates_due
+from core.dreamerv3.train_config import TrainConfig
 from core.dreamerv3.types import Rows
 from core.environments import Environment, rows
 
 # Which of a seed's streams of random numbers.
 _INIT, _TICK, _UPDATE, _EVALUATION = range(4)
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainConfig:
-    """What a run is, beside its environment.
-
-    Attributes:
-        agent: The agent's configuration.
-        steps: Environment rows of the whole run, reset rows included.
-        n_envs: Environments per seed.
-        replay_capacity: Rows that a seed's replay may hold; a shorter run allocates less.
-        log_every: Rows over which metrics are averaged.
-        eval_episodes: Episodes of an evaluation.
-    """
-
-    agent: Config = dataclasses.field(default_factory=Config)
-    steps: int = 20_000
-    n_envs: int = 16
-    replay_capacity: int = 5_000_000
-    log_every: int = 2_000
-    eval_episodes: int = 10
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.name != "agent" and (type(value) is not int or value < 1):
-                raise ConfigError(f"{field.name} must be a whole number from 1, not {value!r}")
-        if self.steps >= 2**31 - self.n_envs:
-            raise ConfigError(f"steps must fit 32 bits, {self.steps} do not")
-
-    @property
-    def ticks(self) -> int:
-        """Ticks of the whole run."""
-        return -(-self.steps // self.n_envs)
-
-    @property
-    def ring_rows(self) -> int:
-        """Rows of each environment that the replay holds."""
-        held = min(self.replay_capacity // self.n_envs, self.ticks)
-        return max(held, self.agent.batch_length + 1)
-
-    @property
-    def updates_per_row(self) -> Fraction:
-        """Updates per environment row, exactly."""
-        batch = self.agent.batch_size * self.agent.batch_length
-        return Fraction(self.agent.train_ratio) / batch
-
-    def ticks_of(self, steps: int) -> int:
-        """Whole ticks that reach a number of rows."""
-        return -(-steps // self.n_envs)
-
-    def updates_after(self, ticks: Int[Array, ""] | int) -> Int[Array, ""]:
-        """Updates that have run once so many ticks have."""
-        return updates_due(jnp.asarray(ticks) * self.n_envs, self._gate, self.updates_per_row)
-
-    @property
-    def ticks_without_updates(self) -> int:
-        """Ticks before the one with the first update."""
-        return self.ticks_of(self._gate) - 1
-
-    @property
-    def _gate(self) -> int:
-        return gate(self.n_envs, self.agent.batch_size, self.agent.batch_length)
 
 
 class Learner(NamedTuple):
@@ -250,8 +185,11 @@ def make_train(config: TrainConfig, environment: Environment) -> Train:
 
     def chunk(state: RunState, ticks: Int[Array, ""]) -> tuple[RunState, Metrics]:
         state = jax.lax.fori_loop(0, ticks, lambda _, carried: tick(carried), state)
-        metrics = jax.vmap(windows.mean_metrics)(state.learners.sums)
-        return state, metrics | jax.vmap(windows.episode_metrics)(state.learners.episodes)
+        learners = state.learners
+        metrics = jax.vmap(windows.mean_metrics)(learners.sums)
+        metrics |= jax.vmap(windows.episode_metrics)(learners.episodes)
+        limit = config.agent.retnorm_limit
+        return state, metrics | normaliser.metrics(learners.train.normaliser, limit=limit)
 
     def evaluate(state: RunState) -> tuple[Float[Array, "seeds n"], Int[Array, "seeds n"]]:
         def one(learner: Learner) -> tuple[Float[Array, " n"], Int[Array, " n"]]:

@@ -54,8 +54,8 @@ def _bare(name: str, time_limit: int | None) -> Environment:
 
         return GymnaxEnvironment(name, time_limit=time_limit)
     names = environment_names()
-    nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.0)[0]
+    nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    meant = f"; did you mean {nearest[0]!r}?" if nearest else "."
     raise EnvironmentSetupError(
-        f"there is no environment {name!r}; did you mean {nearest!r}? "
-        f"All {len(names)}: {', '.join(names)}"
+        f"there is no environment {name!r}{meant} All {len(names)}: {', '.join(names)}"
     )
