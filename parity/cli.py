@@ -98,8 +98,8 @@ def _explain(error: Exception) -> int:
     """One line for what a user can mend, a traceback for what we must."""
     from parity.commands.options import UsageError
     from parity.implementations import AnswerError
+    from parity.outcome import RunError
     from parity.registry import RegistrationError, UnknownIdError
-    from parity.runner import RunError
     from parity.subjects import SubjectError
     from reference_harness.errors import HarnessError
     from reports.records import RecordError

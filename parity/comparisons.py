@@ -7,6 +7,7 @@ which.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Literal
 
@@ -122,9 +123,7 @@ def worst_of(measurements: Iterable[Measurement]) -> Measurement:
     if not all(m.compared for m in measured):
         return Measurement(np.nan, np.nan, 0)
     worst = max(measured, key=lambda m: m.high)
-    return Measurement(
-        worst.high, worst.high, sum(m.compared for m in measured), worst.worst_input, worst.note
-    )
+    return dataclasses.replace(worst, low=worst.high, compared=sum(m.compared for m in measured))
 
 
 def compare(operation: str, output: str, scale: Scale) -> Measure:

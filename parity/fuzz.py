@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Iterator
 from parity.claims import AtLeast, AtMost, Equals, Measurement, Tolerance, Verdict, Within
 from parity.implementations import Implementation
 from parity.operations import Inputs
+from parity.outcome import Outcome, RunError, outcome
 from parity.registry import Claim, Entry
-from parity.runner import Outcome, References, RunError, outcome
+from parity.runner import References
 
 # Hypothesis wants finite scores.
 _WORST = 1e300

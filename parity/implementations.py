@@ -60,7 +60,7 @@ class Implementation(abc.ABC):
         try:
             signature.check_outputs(outputs, axes)
         except OperationMismatchError as error:
-            raise AnswerError(f"{self.name} gave a wrong answer's shape: {error}") from None
+            raise AnswerError(f"{self.name} gave an answer that does not fit: {error}") from None
         return outputs
 
 

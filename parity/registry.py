@@ -20,6 +20,12 @@ from parity.implementations import Implementation
 from parity.operations import Inputs, catalogue
 
 ENTRY_GROUP = "world_model_parity.entries"
+PROJECT = "world-model-parity"
+
+_WAYS_OUT = {
+    "entry": "; `parity list` has all",
+    "operation": "; `parity list --operations` has all",
+}
 
 About = Literal["reference", "subject", "both"]
 Status = Literal["intended", "reference bug", "paper versus code", "subject bug"]
@@ -80,6 +86,20 @@ class Source:
     def __str__(self) -> str:
         return f"{self.file}:{self.lines}@{self.pin.rpartition('-')[2]}"
 
+    @property
+    def url(self) -> str:
+        """The first of these lines where the reference is published; "" for an unknown pin."""
+        from reference_harness.errors import HarnessError
+        from reference_harness.pins import find_pin
+
+        try:
+            pin = find_pin(self.pin)
+        except HarnessError:
+            return ""
+        first, _, last = self.lines.partition(",")[0].strip().partition("-")
+        lines = f"#L{first}-L{last}" if last else f"#L{first}"
+        return f"{pin.url}/blob/{pin.commit}/{self.file}{lines}"
+
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
@@ -123,10 +143,16 @@ class Entry:
 
 
 class Registry:
-    """Entries by id, in the order in which they were registered."""
+    """Entries by id, in the order in which they were registered.
 
-    def __init__(self, entries: Iterable[Entry]):
+    Args:
+        entries: All of them.
+        guests: The ids of those that another distribution registered.
+    """
+
+    def __init__(self, entries: Iterable[Entry], guests: Iterable[str] = ()):
         self._entries: dict[str, Entry] = {}
+        self.guests = frozenset(guests)
         for entry in entries:
             if entry.id.casefold() in self._entries:
                 raise ValueError(f"two entries are called {entry.id}")
@@ -167,9 +193,9 @@ def find(key: str, table: dict[str, Any], what: str, shown: str | None = None) -
     """`table[key]`; `UnknownIdError` says that no `what` is called that, and what is near."""
     if key in table:
         return table[key]
-    near = difflib.get_close_matches(key, table, n=3, cutoff=0.4)
+    near = difflib.get_close_matches(key, table, n=3, cutoff=0.6)
     names = [getattr(table[name], "id", name) for name in near]
-    hint = f"; did you mean {' or '.join(names)}?" if names else ""
+    hint = f"; did you mean {' or '.join(names)}?" if names else _WAYS_OUT.get(what, "")
     raise UnknownIdError(f"no {what} is called {shown or key!r}{hint}")
 
 
@@ -178,14 +204,17 @@ def load_registry() -> Registry:
     points = importlib.metadata.entry_points(group=ENTRY_GROUP)
     # The deviations come before the agreements, whatever order the metadata has.
     ordered = sorted(points, key=lambda point: (point.name != "deviations", point.name))
-    entries = []
+    entries, guests = [], []
     for point in ordered:
         try:
-            entries.extend(point.load())
+            found = list(point.load())
+            entries += found
+            if point.dist and point.dist.name != PROJECT:
+                guests += [entry.id for entry in found]
         except Exception as error:
             owner = point.dist.name if point.dist else "an unknown distribution"
             raise RegistrationError(
                 f"the entries {point.value} of {owner} can not be loaded "
                 f"({type(error).__name__}: {error}); mend or uninstall it"
             ) from error
-    return Registry(entries)
+    return Registry(entries, guests)

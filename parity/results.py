@@ -89,7 +89,9 @@ class Results:
         from reports.markdown import deviations_document
 
         found = record_files.read_folder(self.records)
-        return deviations_document([_text(entry) for entry in self._registry], found)
+        # What somebody else registered belongs into the document of those who measured it.
+        shown = [e for e in self._registry if e.id not in self._registry.guests or e.id in found]
+        return deviations_document([_text(entry) for entry in shown], found)
 
     def _found(self) -> tuple[EntryRecord, ...]:
         """The records in the folder, in the order of the registry."""

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
+import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from parity import worst_input
-from parity.claims import AtMost, BitIdentical, Measurement, Verdict
-from parity.implementations import CannotMeasureError, Implementation
-from parity.operations import Inputs
+from parity.claims import AtMost, BitIdentical, Verdict
+from parity.implementations import Implementation
+from parity.outcome import Outcome, RunError, drawn, outcome
 from parity.provenance import of as provenance_of
 from parity.registry import Claim, Entry
-from parity.sides import (
-    ReferenceAnswerError,
-    ReferenceSide,
-    SubjectAnswerError,
-    SubjectSide,
-    Unasked,
-)
-from reference_harness.errors import HarnessError
 from reports.records import (
     SCHEMA_VERSION,
     ClaimRecord,
@@ -33,12 +24,17 @@ from reports.records import (
     number,
 )
 
+__all__ = ["Outcome", "Progress", "References", "RunError", "outcome", "record_claim", "run"]
+
 References = Callable[[str], Implementation]
 Progress = Callable[[int, int, str], None]
+Broken = Callable[[Entry, Claim, str | None, Outcome], None]
+
+_CORE = re.compile(r"\b[Tt]he core\b")
 
 
-class RunError(Exception):
-    """The claims could not be measured, through no behaviour of the subject."""
+def unheard(entry: Entry, claim: Claim, pin: str | None, found: Outcome) -> None:
+    """Is told of what is broken, and does nothing."""
 
 
 def run(
@@ -51,6 +47,7 @@ def run(
     provenance: Provenance | None = None,
     progress: Progress = lambda done, total, label: None,
     finished: Callable[[EntryRecord], None] = lambda record: None,
+    broken: Broken = unheard,
 ) -> list[EntryRecord]:
     """Measures every claim of the entries at every pin.
 
@@ -65,6 +62,7 @@ def run(
         progress: Is told (claims done, claims in all, the next claim).
         finished: Is given each record as soon as it is complete, and, where the run is cut
             short within an entry, what there is of that entry.
+        broken: Is given every claim that is broken, with what came of it.
 
     Raises:
         RunError: A claim itself failed, or a reference gave no proper answer.
@@ -80,7 +78,7 @@ def run(
         try:
             for claim, pin in places:
                 progress(done, total, f"{entry.id}/{claim.id}" + (f" at {pin}" if pin else ""))
-                claims.append(record_claim(entry, claim, pin, subject, references, source))
+                claims.append(record_claim(entry, claim, pin, subject, references, source, broken))
                 done += 1
         except BaseException:
             if claims:
@@ -99,6 +97,7 @@ def record_claim(
     subject: Implementation,
     references: References,
     source: SourceName,
+    broken: Broken = unheard,
 ) -> ClaimRecord:
     """Measures one claim at one pin, on the cases that it draws itself.
 
@@ -109,7 +108,7 @@ def record_claim(
     started = time.perf_counter()
     record = ClaimRecord(
         claim=claim.id,
-        statement=claim.statement,
+        statement=spoken_of(subject, claim),
         about=claim.about,
         pin=pin,
         source=source if pin else "none",
@@ -125,105 +124,18 @@ def record_claim(
     if claim.about != "subject" and pin is None:
         return _replace(record, why=f"{entry.id} names no pin at which to ask a reference")
     reference = references(pin) if pin else None
-    fields = outcome(entry, claim, subject, reference, drawn(entry, claim)).fields(claim)
-    return _replace(record, **fields, seconds=round(time.perf_counter() - started, 4))
+    found = outcome(entry, claim, subject, reference, drawn(entry, claim))
+    if found.verdict is Verdict.BROKEN:
+        broken(entry, claim, pin, found)
+    seconds = round(time.perf_counter() - started, 4)
+    return _replace(record, **found.fields(claim), seconds=seconds)
 
 
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """What came of one measurement.
-
-    Attributes:
-        verdict: See `Verdict`.
-        measurement: None where there was no figure.
-        why: Why there was none.
-        asked: Where an answer failed, the inputs that it failed on.
-    """
-
-    verdict: Verdict
-    measurement: Measurement | None = None
-    why: str = ""
-    asked: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-
-    def fields(self, claim: Claim) -> dict[str, Any]:
-        """The fields of a `ClaimRecord` that depend on what was measured."""
-        if self.measurement is None:
-            asked = worst_input.shortened(self.asked)
-            return {"verdict": self.verdict.value, "why": self.why, "worst_input": asked}
-        found, stated = self.measurement, claim.stated
-        return {
-            "verdict": self.verdict.value,
-            "why": self.why,
-            "stated": StatedFigure(stated.text, stated.agrees(found)) if stated else None,
-            "measured": found.text,
-            "low": number(found.low),
-            "high": number(found.high),
-            "least": claim.tolerance.least(found),
-            "margin": claim.tolerance.margin(found),
-            "compared": found.compared,
-            "worst_input": worst_input.shortened(found.worst_input),
-            "note": found.note,
-        }
-
-
-def drawn(entry: Entry, claim: Claim) -> Inputs:
-    """The inputs of a claim, the same in every run.
-
-    Raises:
-        RunError: They could not be drawn.
-    """
-    try:
-        return claim.cases(entry.rng(claim))
-    except Exception as error:
-        raise _failed(entry, claim, error) from error
-
-
-def outcome(
-    entry: Entry,
-    claim: Claim,
-    subject: Implementation,
-    reference: Implementation | None,
-    inputs: Inputs,
-) -> Outcome:
-    """Measures a claim on these inputs.
-
-    Args:
-        entry: The claim's entry.
-        claim: The claim.
-        subject: The implementation under audit.
-        reference: None where there is none: the claim must then be about the subject alone.
-        inputs: What `claim.cases` or `claim.search` drew.
-
-    Raises:
-        RunError: The claim itself failed, or the reference gave no proper answer.
-        HarnessError: The reference could not be asked.
-    """
-    if claim.core_only and not subject.is_core:
-        return Outcome(
-            Verdict.NOT_MEASURED,
-            why="it is about the core's own choice; a port may follow the reference instead",
-        )
-    ours = Unasked("subject") if claim.about == "reference" else SubjectSide(subject)
-    theirs: Implementation = Unasked("reference")
-    if claim.about != "subject" and reference is not None:
-        theirs = ReferenceSide(reference)
-    try:
-        found = claim.measure(ours, theirs, inputs)
-        verdict = claim.tolerance.judge(found)
-    except CannotMeasureError as error:
-        return Outcome(Verdict.NOT_MEASURED, why=str(error) or "no reason was given")
-    except SubjectAnswerError as error:
-        return Outcome(Verdict.BROKEN, why=str(error), asked=error.inputs)
-    except ReferenceAnswerError as error:
-        raise RunError(
-            f"{entry.id}/{claim.id} could not be measured: {error}; the reference's harness or "
-            f"its recording is at fault, not the subject"
-        ) from error
-    except HarnessError:
-        raise
-    except Exception as error:
-        raise _failed(entry, claim, error) from error
-    return Outcome(verdict, found, "" if found.compared else "nothing was compared")
+def spoken_of(subject: Implementation, claim: Claim) -> str:
+    """The claim's sentence about this subject: a port is not called the core."""
+    if subject.is_core or claim.core_only:
+        return claim.statement
+    return _CORE.sub(lambda _: subject.name, claim.statement)
 
 
 def _places(entry: Entry, pins: Sequence[str]) -> list[tuple[Claim, str | None]]:
@@ -256,7 +168,3 @@ def _bound(claim: Claim):
 
 def _replace(record: ClaimRecord, **fields: Any) -> ClaimRecord:
     return msgspec.structs.replace(record, **fields)
-
-
-def _failed(entry: Entry, claim: Claim, error: Exception) -> RunError:
-    return RunError(f"{entry.id}/{claim.id} failed: {type(error).__name__}: {error}")

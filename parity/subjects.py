@@ -19,10 +19,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from parity import printing
 from parity.implementations import Implementation, InProcess
 from parity.operations import catalogue
 
 CORE = "core"
+
+# In no catalogue, because what it answers with is up to the subject; see `parity.trace.port`.
+TRAINING_STEP = "dreamerv3.training_step"
 
 
 class SubjectError(Exception):
@@ -32,6 +36,8 @@ class SubjectError(Exception):
 @contextlib.contextmanager
 def opened(spec: str = CORE, python: Path | None = None) -> Iterator[Implementation]:
     """The subject that `spec` names, for as long as the context lasts.
+
+    What a port prints goes to the standard error stream.
 
     Args:
         spec: "core", a dotted module name, or the path of a .py file.
@@ -49,10 +55,12 @@ def opened(spec: str = CORE, python: Path | None = None) -> Iterator[Implementat
 
         yield InProcess(CORE, TABLE, is_core=True)
     else:
-        module = _module(spec)
+        with printing.to_stderr():
+            module = _module(spec)
         table = getattr(module, "OPERATIONS", None)
         check_operations(spec, table)
-        yield InProcess(str(getattr(module, "NAME", _name(spec))), table)  # type: ignore[arg-type]
+        name = str(getattr(module, "NAME", _name(spec)))
+        yield printing.Hushed(InProcess(name, table))  # type: ignore[arg-type]
 
 
 def check_operations(spec: str, table: Any) -> None:
@@ -79,11 +87,11 @@ def check_names(spec: str, names: Any) -> None:
     """Raises `SubjectError` unless there is a name, and all are operations of the catalogue."""
     if not names:
         raise SubjectError(f"OPERATIONS of {spec} is empty; name at least one operation")
-    known = catalogue()
+    known = (*catalogue(), TRAINING_STEP)
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "`parity show` names those of an entry"
+            hint = f"did you mean {near[0]}?" if near else "`parity list --operations` has all"
             raise SubjectError(
                 f"OPERATIONS of {spec} has {name!r}, which no operation is called; {hint}"
             )

@@ -144,10 +144,8 @@ class Recording:
     @property
     def sessions(self) -> list[dict[str, Any]]:
         """The recording sessions: where, when and with what each request was measured."""
-        for name in self._manifest:
-            if name.startswith(f"{self.pin}/provenance"):
-                return json.loads(read_checked(self._folder, name, self._manifest))["sessions"]
-        return []
+        data = self._provenance()
+        return json.loads(data)["sessions"] if data else []
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -178,6 +176,8 @@ class Recording:
         Raises:
             RecordingError: The recording is damaged.
         """
+        if not self._files:  # answers of which nobody knows whence they came are none
+            self._provenance()
         if operation not in self._files:
             name = self._file_of(operation)
             data = name and read_checked(self._folder, name, self._manifest)
@@ -196,6 +196,15 @@ class Recording:
         for path in sorted((self._folder / self.pin).rglob("*")):
             if path.is_file() and path.relative_to(self._folder).as_posix() not in self._manifest:
                 raise damaged(path, "is not in the manifest")
+
+    def _provenance(self) -> bytes:
+        """The file that says where the answers come from; b"" where there are none."""
+        for name in self._manifest:
+            if name.startswith(f"{self.pin}/provenance"):
+                return read_checked(self._folder, name, self._manifest)
+        if self.operations:
+            raise damaged(self._folder / MANIFEST, f"names no provenance of {self.pin}")
+        return b""
 
     def _file_of(self, operation: str) -> str | None:
         start = f"{self.pin}/answers/{operation}-"

@@ -68,6 +68,11 @@ class Section:
         return lines_of(self.record) if self.record else ()
 
     @property
+    def claims(self) -> tuple[str, ...]:
+        """The ids of all claims, with a record or without."""
+        return (*dict.fromkeys(line.claim.claim for line in self.lines), *self.missing)
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """The claims that are registered and have no record."""
         recorded = {line.claim.claim for line in self.lines}

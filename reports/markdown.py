@@ -19,6 +19,7 @@ from reports.records import EntryRecord, VerdictName
 
 __all__ = ["EntryText", "deviations_document"]
 
+_CORE = "core"  # what records call the project's own subject
 _WORST_FIRST: tuple[VerdictName, ...] = ("BROKEN", "HOLDS", "NOT MEASURED")
 
 
@@ -31,6 +32,7 @@ def deviations_document(texts: Sequence[EntryText], records: Mapping[str, EntryR
     """
     sections = [Section(text, records.get(text.id)) for text in texts]
     shown = [section.record for section in sections if section.record]
+    subjects = sorted({record.provenance.subject for record in shown})
     return _render(
         "deviations.md.j2",
         deviations=[section for section in sections if section.text.kind == "deviation"],
@@ -38,7 +40,9 @@ def deviations_document(texts: Sequence[EntryText], records: Mapping[str, EntryR
         counts={name: sum(section.counts[name] for section in sections) for name in VERDICTS},
         contradicted=contradicted_figures(shown),
         setups=setups(shown),
-        subjects=", ".join(sorted({record.provenance.subject for record in shown})) or "the core",
+        claims=sum(len(section.claims) for section in sections),
+        subjects=", ".join(subjects) or "the core",
+        foreign=subjects not in ([], [_CORE]),
     )
 
 

@@ -236,7 +236,10 @@ def write_entry(folder: Path, record: EntryRecord) -> Path:
 def write_atomically(path: Path, data: bytes) -> None:
     """Writes a file through a temporary beside it, so that no reader sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:  # which names a file that nobody asked for
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -1,12 +1,16 @@
 """The README shows what the tool prints."""
 
 import io
+import json
 import re
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+from parity.cli import main
 from parity.registry import load_registry
 from reports.records import read_folder
 from reports.terminal import print_summary
@@ -27,6 +31,38 @@ def test_the_output_in_the_readme_is_what_the_published_records_print():
 @pytest.mark.parametrize("link", re.findall(r"\]\((?!https?:)([^)#]+)\)", README))
 def test_every_file_that_the_readme_links_exists(link):
     assert (ROOT / link).exists()
+
+
+def test_the_first_claims_for_a_port_hold_for_one_that_is_right(tmp_path, monkeypatch, capsys):
+    (command,) = re.findall(r"^parity (run --subject adapter\.py [a-z].*)$", README, re.M)
+    monkeypatch.chdir(tmp_path)
+    for path in Path(__file__).parent.glob("numpy_port*.py"):
+        name = "adapter.py" if path.stem == "numpy_port" else path.name
+        (tmp_path / name).write_bytes(path.read_bytes())
+    assert main([*command.split(), "--json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert [record["entry"] for record in records] == command.split()[3:]
+    assert len(records) == 5
+    verdicts = [claim["verdict"] for record in records for claim in record["claims"]]
+    assert set(verdicts) == {"HOLDS"}
+
+
+def test_saved_inputs_are_read_as_the_kit_s_readme_says(tmp_path, monkeypatch, capsys):
+    blocks = re.findall(
+        r"```python\n(.*?)```", (ROOT / "parity/README.md").read_text("utf-8"), re.S
+    )
+    (port,) = (block for block in blocks if block.startswith("# my_port.py"))
+    (reading,) = (block for block in blocks if "np.load" in block)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_port", raising=False)
+    (tmp_path / "my_port.py").write_text(port.replace("np.log1p", "2 * np.log1p"))
+    words = ["run", "--agreement", "symlog", "--subject", "my_port.py"]
+    assert main([*words, "--save-inputs", "worst", "--quiet"]) == 1
+    capsys.readouterr()
+    exec(reading, names := {})
+    assert "[" in capsys.readouterr().out
+    np.testing.assert_allclose(names["answer"]["y"], 2 * names["saved"]["reference/y"], 1e-5, 1e-37)
 
 
 def test_every_row_that_the_readme_calls_complete_has_claims():

@@ -134,6 +134,30 @@ def break_manifest(folder):
     (folder / MANIFEST).write_text('{"format": 1, "files": ')
 
 
+def edit_provenance(folder):
+    path = next((folder / PIN).glob("provenance*"))
+    path.write_text(path.read_text().replace("2026", "2025"))
+
+
+def remove_provenance(folder):
+    next((folder / PIN).glob("provenance*")).unlink()
+
+
+def drop_provenance(folder):
+    manifest = json.loads((folder / MANIFEST).read_text())
+    manifest["files"] = {n: d for n, d in manifest["files"].items() if "answers" in n}
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("damage", [edit_provenance, remove_provenance, drop_provenance])
+def test_answers_from_nobody_knows_where_are_refused(folder, damage):
+    damage(folder)
+    with pytest.raises(RecordingError, match=r"provenance.* `parity record`"):
+        Recording(PIN, folder).answer(SYMLOG, X)
+    write(folder, [(SYMLOG, X, y(0.5, -0.7))], prune=True)
+    assert Recording(PIN, folder).answer(SYMLOG, X)
+
+
 @pytest.mark.parametrize("damage", [truncate, edit, remove, swap_for_unlisted, break_manifest])
 def test_damage_is_refused_by_name_with_the_way_out(folder, damage):
     damage(folder)

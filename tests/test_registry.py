@@ -2,12 +2,21 @@
 
 import dataclasses
 import importlib.metadata
+import types
 
 import numpy as np
 import pytest
 
 from parity.claims import AtMost, Measurement
-from parity.registry import ENTRY_GROUP, Claim, Entry, Registry, UnknownIdError, load_registry
+from parity.registry import (
+    ENTRY_GROUP,
+    Claim,
+    Entry,
+    Registry,
+    Source,
+    UnknownIdError,
+    load_registry,
+)
 
 
 def make_claim(claim_id):
@@ -50,9 +59,9 @@ def test_entries_are_found_in_any_case_and_kept_in_order():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("D2", "no entry is called 'D2'; did you mean D22 or T24?"),
+        ("D2", "no entry is called 'D2'; did you mean D22?"),
         ("simlog", "no entry is called 'simlog'; did you mean symlog?"),
-        ("QQQ", "no entry is called 'QQQ'"),
+        ("QQQ", "no entry is called 'QQQ'; `parity list` has all"),
     ],
 )
 def test_an_unknown_entry_suggests_the_nearest(wrong, message):
@@ -117,6 +126,7 @@ class Point:
 
     name: str
     entries: tuple
+    dist: types.SimpleNamespace | None = None
 
     def load(self):
         return self.entries
@@ -137,6 +147,24 @@ def test_every_distribution_adds_its_entries_after_the_deviations(install):
     port = make_entry("mine")
     install(Point("port", (port,)), Point("agreements", (SYMLOG,)), Point("deviations", (D22,)))
     assert list(load_registry()) == [D22, SYMLOG, port]
+
+
+def test_what_another_distribution_registers_is_known_as_a_guest(install):
+    ours, theirs = (types.SimpleNamespace(name=n) for n in ("world-model-parity", "theirs"))
+    points = Point("deviations", (D22,), ours), Point("port", (make_entry("mine"),), theirs)
+    install(*points)
+    assert load_registry().guests == {"mine"}
+
+
+def test_a_source_is_an_address_at_its_commit():
+    source = Source("dreamerv3-29eb964", "dreamerv3/nets.py", "467-476")
+    assert source.url == (
+        "https://github.com/danijar/dreamerv3/blob/29eb964e2918a3f4db04086f7f51b60388e97f3d/"
+        "dreamerv3/nets.py#L467-L476"
+    )
+    assert dataclasses.replace(source, lines="85-97, 191-194").url.endswith("nets.py#L85-L97")
+    assert dataclasses.replace(source, lines="12").url.endswith("nets.py#L12")
+    assert dataclasses.replace(source, pin="theirs-1234567").url == ""
 
 
 def test_a_distribution_cannot_take_an_id(install):

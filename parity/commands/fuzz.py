@@ -29,7 +29,7 @@ def fuzz(
 
     A recording can not answer new questions, so claims that need a reference ask the
     installed one; where there is none they are NOT MEASURED. The exit status is 0 if no
-    input breaks a claim, 1 if one does, 2 if there is nothing to search.
+    input breaks a claim, 1 if one does, 2 if nothing could be searched.
 
     Example: parity fuzz D22 --claim decode --examples 1000
 
@@ -78,6 +78,9 @@ def fuzz(
     verdicts = [found.verdict for found in plan]
     if Verdict.BROKEN in verdicts:
         return 1
+    if set(verdicts) == {Verdict.NOT_MEASURED}:
+        print("parity: nothing was searched, for the reasons above", file=sys.stderr)
+        return 2
     if live and Verdict.NOT_MEASURED in verdicts:
         print("parity: not everything was measured, and --live asks for it", file=sys.stderr)
         return 2
@@ -103,7 +106,9 @@ def _lines(found: search.Search) -> Iterator[str]:
         yield f"  worst figure: {fields['measured']} {unit}".rstrip()
         yield f"  tolerance: {found.claim.tolerance.stated()}"
         yield f"  least tolerance that would pass: {fields['least']}"
-    if fields["why"]:
+    if found.worst.element:
+        yield f"  worst element: {found.worst.element}"
+    elif fields["why"]:
         yield f"  why: {fields['why']}"
     if fields["worst_input"]:
         yield "  worst input:"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +13,8 @@ from parity import progress, registry, runner, subjects
 from parity.commands import options
 from parity.references import References, Stale
 from parity.results import Results
+from parity.saved_inputs import SavedInputs
+from reports.lines import short_pin
 from reports.records import EntryRecord
 
 
@@ -27,6 +29,7 @@ def run(
     subject_python: Annotated[Path | None, Parameter(show_default=False)] = None,
     results: Path = options.RESULTS,
     recordings: Annotated[Path | None, Parameter(show_default=False)] = None,
+    save_inputs: Annotated[Path | None, Parameter(show_default=False)] = None,
     json: options.Flag = False,
     quiet: options.Flag = False,
 ) -> int:
@@ -49,6 +52,8 @@ def run(
         subject_python: The interpreter of the environment that the subject needs.
         results: The folder for the records, junit.xml and deviations.md.
         recordings: A folder of recordings to use instead of the embedded one.
+        save_inputs: A folder for the inputs on which each broken claim is worst, with both
+            answers and the operation's name, as .npz.
         json: Print the records, and nothing else.
         quiet: Print only the counts, and where the results are.
     """
@@ -58,11 +63,12 @@ def run(
     source = "live" if live else "recorded"
     folder = options.recordings_folder(recordings)
     kept = Results(results, listed)
+    saved = SavedInputs(save_inputs) if save_inputs else None
     records: list[EntryRecord] = []
 
     def finished(record: EntryRecord) -> None:
-        records.append(record)
         kept.add(record)
+        records.append(record)
 
     with (
         subjects.opened(subject, subject_python) as implementation,
@@ -79,6 +85,7 @@ def run(
                 pins=pins,
                 progress=told,
                 finished=finished,
+                broken=saved or runner.unheard,
             )
         except BaseException as error:
             if records:  # so that the documents say what the records do
@@ -94,7 +101,13 @@ def run(
             f"`parity show ENTRY` names an entry's pins"
         )
     kept.write_documents(records)
-    _print(records, stale, kept, json=json, quiet=quiet)
+    links = {e.id: [(short_pin(s.pin), s.url) for s in e.sources if s.url] for e in entries}
+    _print(records, stale, kept, links, json=json, quiet=quiet)
+    if saved and saved.written:
+        print(
+            f"{len(saved.written)} inputs of broken claims in {save_inputs}",
+            file=sys.stderr if json else sys.stdout,
+        )
     return exit_status(records, stale, strict=strict)
 
 
@@ -109,6 +122,7 @@ def _print(
     records: Sequence[EntryRecord],
     stale: Sequence[Stale],
     kept: Results,
+    links: Mapping[str, Sequence[tuple[str, str]]],
     *,
     json: bool,
     quiet: bool,
@@ -123,7 +137,10 @@ def _print(
 
         from reports.terminal import print_counts, print_summary
 
-        (print_counts if quiet else print_summary)(Console(), records)
+        if quiet:
+            print_counts(Console(), records)
+        else:
+            print_summary(Console(), records, links)
     report = sys.stderr if json else sys.stdout
     options.print_stale(stale, report)
     print(f"Records in {kept.records}, {kept.junit}, {kept.document}", file=report)

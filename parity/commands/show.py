@@ -3,29 +3,53 @@
 from __future__ import annotations
 
 import shutil
-import textwrap
 from collections.abc import Iterator
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from parity import registry
+from parity.commands import options
+from parity.commands.signature import operation_lines, wrapped
+from parity.operations import Operation, catalogue
 from parity.registry import Claim, Entry
 
 
-def show(*entry: str) -> int:
-    """Show an entry: its prose, its sources, and its claims with their tolerances.
+def show(
+    *name: str,
+    operation: Annotated[options.Ids, Parameter(show_default=False)] = None,
+) -> int:
+    """Show entries (prose, sources, claims) or operations (inputs, outputs, who asks them).
 
-    Example: parity show D22
+    Example: parity show D22 dreamerv3.symlog
 
     Args:
-        entry: Ids of deviations or agreements.
+        name: Ids of deviations or agreements, or names of operations.
+        operation: Names of operations, with or without the agent before the dot.
     """
-    from parity.commands.options import UsageError
-
-    if not entry:
-        raise UsageError("name at least one entry, e.g. `parity show D22`; `parity list` has all")
-    chosen = registry.load_registry().select(entry)
+    options.not_empty("--operation", operation)
+    if not (name or operation):
+        raise options.UsageError(
+            "name at least one entry or operation, e.g. `parity show D22 dreamerv3.symlog`; "
+            "`parity list` has all"
+        )
+    listed = registry.load_registry()
     width = max(40, min(shutil.get_terminal_size().columns, 100))
-    print("\n\n".join("\n".join(_lines(entry, width)) for entry in chosen))
+    shown = [
+        operation_lines(_operation(one), listed, width)
+        if one.casefold() in catalogue()
+        else _lines(listed[one], width)
+        for one in name
+    ]
+    shown += [operation_lines(_operation(one), listed, width) for one in operation or ()]
+    print("\n\n".join("\n".join(lines) for lines in shown))
     return 0
+
+
+def _operation(name: str) -> Operation:
+    known = dict(catalogue())
+    short = {full.partition(".")[2]: found for full, found in known.items()}
+    return registry.find(name.casefold(), {**known, **short}, "operation", shown=f"{name!r}")
 
 
 def _lines(entry: Entry, width: int) -> Iterator[str]:
@@ -33,10 +57,14 @@ def _lines(entry: Entry, width: int) -> Iterator[str]:
     facts = [entry.agent, entry.kind, f"the core follows the {entry.normative}"]
     yield ", ".join(facts + [entry.status] * (entry.kind == "deviation"))
     for name in ("reference", "subject", "consequence"):
-        yield from ("", *_wrapped(f"{name.capitalize()}: {getattr(entry, name)}", width))
+        yield from ("", *wrapped(f"{name.capitalize()}: {getattr(entry, name)}", width))
     if entry.sources:
-        yield from ("", "Sources:", *(f"  {source}" for source in entry.sources))
-    yield from ("", *_wrapped(f"Measured at: {', '.join(entry.pins) or 'no pin'}", width))
+        yield from ("", "Sources:")
+        for source in entry.sources:
+            yield f"  {source}"
+            if source.url:
+                yield f"    {source.url}"
+    yield from ("", *wrapped(f"Measured at: {', '.join(entry.pins) or 'no pin'}", width))
     if not entry.claims:
         yield from ("", "No claim is registered yet: NOT MEASURED.")
     for claim in entry.claims:
@@ -56,15 +84,4 @@ def _claim(entry: Entry, claim: Claim, width: int) -> Iterator[str]:
         *(["`parity fuzz` can search for its worst input."] if claim.search else []),
     ]
     for line in lines:
-        yield from _wrapped(line, width, "  ")
-
-
-def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent + "  ",
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
+        yield from wrapped(line, width, "  ")

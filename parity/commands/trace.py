@@ -6,16 +6,19 @@ import contextlib
 import json as json_module
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
+from parity import subjects
 from parity.commands import options
 from parity.implementations import AnswerError, CannotMeasureError
 from parity.provenance import now
 from parity.trace import reference, report
 from parity.trace.answers import FOLDER, Answers, LiveAnswers, PaddingError, RecordedAnswers
 from parity.trace.names import NameMapError
+from parity.trace.port import TracedPort
 from parity.trace.problem import Dtype, Problem, make_problem
 from parity.trace.run import Trace, Tracer
 from parity.trace.starts import STARTS, Start
@@ -42,7 +45,10 @@ def trace(
     dtype: Dtype = "float32",
     batch: _Optional = None,
     length: _Optional = None,
-    seed: int = 0,
+    seed: Annotated[int, Parameter(validator=validators.Number(gte=0))] = 0,
+    subject: str = subjects.CORE,
+    subject_python: Annotated[Path | None, Parameter(show_default=False)] = None,
+    quantities: options.Flag = False,
     no_neutralise: options.Flag = False,
     live: options.Flag = False,
     record: options.Flag = False,
@@ -51,13 +57,13 @@ def trace(
 ) -> int:
     """Take training steps on both sides from the same state, and compare every number.
 
-    The reference's parameters are carried into the core; both get the same batches and the
+    The reference's parameters are carried into the subject; both get the same batches and the
     same random draws. Every named intermediate, gradient and parameter is
     compared in the order of computation, against a float64 run of the same step. The exit
     status is 0 if the two sides part nowhere by more than rounding, 1 if they do, 2 if the
     trace could not be taken.
 
-    Example: parity trace dreamerv3 --live --size 1m --discrete
+    Example: parity trace dreamerv3 --subject my_port.py --discrete
 
     Args:
         agent: The agent to trace.
@@ -72,6 +78,10 @@ def trace(
         batch: Sequences in a batch.
         length: Rows of a sequence, at least 2.
         seed: Of batches and draws.
+        subject: Who takes the step: core, or a module or a .py file whose OPERATIONS has
+            dreamerv3.training_step.
+        subject_python: The interpreter of the environment that the subject needs.
+        quantities: Only list what such a function is given, and what it may answer with.
         no_neutralise: Leave the registered deviations that drown everything after them (D22)
             as they are, instead of answering them alike on both sides.
         live: Ask the installed reference, instead of what was recorded of it (at size tiny).
@@ -84,33 +94,52 @@ def trace(
     options.not_empty("--start", start)
     known = _pin(pin)
     kinds: tuple[_Kind, ...] = ("discrete",) * discrete + ("continuous",) * continuous
+    foreign = subject != subjects.CORE
+    if foreign and steps > 1:
+        raise options.UsageError("a port is asked for one step; leave out --steps")
+    if foreign and record:
+        raise options.UsageError("--record needs no subject; leave out --subject")
+    problems = [
+        make_problem(size, kind, dtype=dtype, batch=batch, length=length, seed=seed)
+        for kind in kinds or ("discrete", "continuous")
+    ]
     traces: list[Trace] = []
+    with (
+        _understood(),
+        subjects.opened(subject, subject_python) as implementation,
+        _answers(known, dtype, live=live or record, record=record) as answers,
+    ):
+        asked = [answers(problem, not no_neutralise) for problem in problems]
+        for theirs in asked:
+            theirs.check(start or STARTS, steps)
+        if quantities:
+            print("\n".join(TracedPort(problems[0], implementation).signature(asked[0])))
+            return 0
+        for problem, theirs in zip(problems, asked, strict=True):
+            tracer = Tracer(
+                problem,
+                theirs,
+                subject=TracedPort(problem, implementation) if foreign else None,
+                neutralised=() if no_neutralise else ("D22",),
+                progress=_progress,
+            )
+            for place in start or STARTS:
+                traces.append(tracer.trace(place, steps))
+                if not json:
+                    lines = report.lines(traces[-1], known, every=every)
+                    print("\n".join(lines), end="\n\n", flush=True)
+    if json:
+        print(json_module.dumps([report.as_json(found, known) for found in traces], indent=2))
+    return int(any(found.first is not None for found in traces))
 
-    def finished(found: Trace) -> None:
-        traces.append(found)
-        if not json:
-            print("\n".join(report.lines(found, known, every=every)), end="\n\n", flush=True)
 
+@contextlib.contextmanager
+def _understood() -> Iterator[None]:
+    """What a trace can fail of is said in one line."""
     try:
-        with _answers(known, dtype, live=live or record, record=record) as answers:
-            for kind in kinds or ("discrete", "continuous"):
-                problem = make_problem(
-                    size, kind, dtype=dtype, batch=batch, length=length, seed=seed
-                )
-                tracer = Tracer(
-                    problem,
-                    answers(problem, not no_neutralise),
-                    neutralised=() if no_neutralise else ("D22",),
-                    progress=_progress,
-                )
-                for place in start or STARTS:
-                    finished(tracer.trace(place, steps))
+        yield
     except (CannotMeasureError, AnswerError, NameMapError, PaddingError) as error:
         raise options.UsageError(str(error)) from error
-    if json:
-        records = [report.as_json(found, known) for found in traces]
-        print(json_module.dumps(records, indent=2))
-    return int(any(found.first is not None for found in traces))
 
 
 @contextlib.contextmanager

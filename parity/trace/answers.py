@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from parity.trace.reference import ReferenceState, TracedReference
 from parity.trace.starts import Start
 from parity.workers import Asked
 from reference_harness.recorder import Recorder
-from reference_harness.recordings import NotRecordedError, Recording
+from reference_harness.recordings import NotRecordedError, Recording, request_digest
 
 # Beside the recorded answers of the catalogue, which are kept claim by claim.
 FOLDER = Path(references.__file__).parents[2] / "reference_harness" / "traces_data"
@@ -49,6 +49,10 @@ class StepAnswer:
 
 class Answers(Protocol):
     """What a trace asks of the reference."""
+
+    def check(self, starts: Iterable[Start], steps: int) -> None:
+        """Raises `CannotMeasureError` where it is known beforehand that there is no answer."""
+        ...
 
     def initial(self) -> ReferenceState:
         """The state of a fresh agent."""
@@ -82,6 +86,9 @@ class LiveAnswers:
         self._recorder = recorder
         self._theirs = TracedReference(worker, problem, problem.dtype, bins)
         self._exact = TracedReference(worker, problem, "float64", bins)
+
+    def check(self, starts: Iterable[Start], steps: int) -> None:
+        """See `Answers`: whoever is asked now can answer anything."""
 
     def initial(self) -> ReferenceState:
         """See `Answers`."""
@@ -138,6 +145,18 @@ class RecordedAnswers:
         self._neutralise = neutralise
         self._recording = Recording(pin, folder)
 
+    def check(self, starts: Iterable[Start], steps: int) -> None:
+        """See `Answers`."""
+        requests = [(_INITIAL, _initial_request(self._problem))]
+        requests += [
+            (_STEP, _step_request(self._problem, self._neutralise, start, step))
+            for start in starts
+            for step in range(steps)
+        ]
+        for operation, request in requests:
+            if request_digest(operation, request) not in self._recording.answers(operation):
+                raise self._unrecorded()
+
     def initial(self) -> ReferenceState:
         """See `Answers`; raises `CannotMeasureError` for what was not recorded."""
         answer = self._answer(_INITIAL, _initial_request(self._problem))
@@ -157,10 +176,14 @@ class RecordedAnswers:
         try:
             return self._recording.answer(operation, request)
         except NotRecordedError:
-            raise CannotMeasureError(
-                f"this trace of {self._recording.pin} was not recorded; install the reference "
-                f"with `parity reference install {self._recording.pin}`, and add --live"
-            ) from None
+            raise self._unrecorded() from None
+
+    def _unrecorded(self) -> CannotMeasureError:
+        return CannotMeasureError(
+            f"this trace of {self._recording.pin} was not recorded (one step of the size tiny "
+            f"with the seed 0 is); install the reference with "
+            f"`parity reference install {self._recording.pin}`, and add --live"
+        )
 
 
 def _initial_request(problem: Problem) -> dict[str, Any]:

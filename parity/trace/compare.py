@@ -1,23 +1,21 @@
 """How far the two sides of a step are apart, and whether that is more than rounding.
 
 Both run in the same precision; a third run, of the reference in float64, says where the
-exact values are. What is asked of the core is that it is not much further from them than the
+exact values are. What is asked of the subject is that it is not much further from them than the
 reference itself, so the tolerance of each quantity is measured in the same run, not chosen.
-Where the reference is very much further from them than the core, the two part as well, and
+Where the reference is very much further from them than the subject, the two part as well, and
 the reference is the suspect.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 
 from core.dreamerv3.config import Config
-from parity.claims import ulp_distance
+from parity.trace.difference import Difference, difference, gap, largest
 from parity.trace.problem import Arrays
 from parity.trace.quantities import Quantity
 
@@ -29,56 +27,6 @@ LOSS_RELATIVE = 1e-5
 REFERENCE_FACTOR = 100.0
 
 _EPSILON = {"float32": float(np.finfo(np.float32).eps), "bfloat16": 2.0**-7}
-
-
-@dataclasses.dataclass(frozen=True)
-class Difference:
-    """One quantity of one step, on both sides.
-
-    Errors are relative to the largest exact magnitude of the array.
-
-    Attributes:
-        quantity: Which.
-        step: Of which step, from 0.
-        compared: How many numbers.
-        different: How many of them are not the same bits on both sides.
-        core_error: The core's largest distance from float64.
-        reference_error: The reference's.
-        apart: The largest distance between the two.
-        place: The index at which the suspect is worst, relative to what is allowed there.
-        values: There: the core's, the reference's and the exact one.
-        ulp: There: how many float32 numbers lie between the core's and the reference's.
-        excess: There: the suspect's distance from the exact value over what is allowed.
-        suspect: Who is further from the exact values than rounding explains, if anybody; where
-            it is the reference, `place` is where that is worst.
-        problem: Why nothing could be compared, e.g. another shape.
-    """
-
-    quantity: Quantity
-    step: int
-    compared: int
-    different: int = 0
-    core_error: float = 0.0
-    reference_error: float = 0.0
-    apart: float = 0.0
-    place: tuple[int, ...] = ()
-    values: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    ulp: float = 0.0
-    excess: float = 0.0
-    suspect: Literal["core", "reference"] = "core"
-    problem: str = ""
-
-    @property
-    def diverges(self) -> bool:
-        """Whether one of the two is further away than rounding explains."""
-        return bool(self.problem) or not self.excess <= 1.0
-
-    @property
-    def nearer(self) -> str:
-        """Which of the two is nearer to float64."""
-        if self.core_error == self.reference_error:
-            return "equal"
-        return "core" if self.core_error < self.reference_error else "reference"
 
 
 class Comparator:
@@ -106,7 +54,7 @@ class Comparator:
     def step(
         self,
         quantities: Sequence[Quantity],
-        core: Mapping[str, np.ndarray],
+        subject: Mapping[str, np.ndarray],
         reference: Mapping[str, np.ndarray],
         exact: Mapping[str, np.ndarray],
     ) -> list[Difference]:
@@ -114,13 +62,13 @@ class Comparator:
 
         Args:
             quantities: What, in order: the gradients before the moments and the parameters.
-            core: Arrays by name.
+            subject: Arrays by name.
             reference: Likewise.
             exact: Likewise, of the float64 run.
         """
         self._measure_conditions(quantities, reference, exact)
         found = [
-            self._compare(quantity, core.get(quantity.name), reference, exact)
+            self._compare(quantity, subject.get(quantity.name), reference, exact)
             for quantity in quantities
         ]
         self._step += 1
@@ -129,28 +77,29 @@ class Comparator:
     def _compare(
         self,
         quantity: Quantity,
-        core: np.ndarray | None,
+        subject: np.ndarray | None,
         references: Mapping[str, np.ndarray],
         exacts: Mapping[str, np.ndarray],
     ) -> Difference:
         reference, exact = references[quantity.name], exacts[quantity.name]
-        if core is None or core.shape != reference.shape:
-            what = "nothing" if core is None else f"the shape {core.shape}"
-            problem = f"the core has {what} where the reference has the shape {reference.shape}"
+        if subject is None or subject.shape != reference.shape:
+            problem = f"there is no such array; the reference's has the shape {reference.shape}"
+            if subject is not None:
+                problem = f"it has the shape {subject.shape}, the reference's {reference.shape}"
             return Difference(quantity, self._step, 0, problem=problem)
         allowed, theirs = np.asarray(0.0), math.inf
         if quantity.kind != "count":
             allowed = self._allowed(quantity, reference, exact)
         if quantity.kind in ("intermediate", "loss", "gradient"):
-            rounding = max(_largest(_gap(core, exact)), self._epsilon * _largest(exact))
+            rounding = max(largest(gap(subject, exact)), self._epsilon * largest(exact))
             theirs = REFERENCE_FACTOR * rounding
-        return difference(quantity, self._step, core, reference, exact, allowed, theirs)
+        return difference(quantity, self._step, subject, reference, exact, allowed, theirs)
 
     def _allowed(self, quantity: Quantity, reference: np.ndarray, exact: np.ndarray) -> np.ndarray:
         tree, _, leaf = quantity.name.partition("/")
         own = self._own_distance(quantity, reference, exact)
         if tree == "second_moment":  # of the size of the gradient's square
-            return np.asarray(max(own, 2 * self._relative[leaf] * _largest(exact)))
+            return np.asarray(max(own, 2 * self._relative[leaf] * largest(exact)))
         if tree == "slow_critic":
             return own + self._moved[f"critic/{leaf}"]
         if tree == "momentum":
@@ -161,7 +110,7 @@ class Comparator:
         else:
             return np.asarray(own)
         # Where a second moment underflows in float32, the reference itself is far from exact.
-        return np.maximum(bound, FACTOR * _gap(reference, exact))
+        return np.maximum(bound, FACTOR * gap(reference, exact))
 
     def _own_distance(self, quantity: Quantity, reference: np.ndarray, exact: np.ndarray) -> float:
         """Some times the reference's own distance from float64, or a rounding if it has none.
@@ -169,9 +118,9 @@ class Comparator:
         A gradient of a few numbers can be close to exact by chance, so each is granted what
         the median of all gradients has, relative to its size.
         """
-        scale = _largest(exact)
+        scale = largest(exact)
         typical = self._typical if quantity.kind == "gradient" else 0.0
-        own = max(_largest(_gap(reference, exact)), max(typical, self._epsilon) * scale)
+        own = max(largest(gap(reference, exact)), max(typical, self._epsilon) * scale)
         allowed = FACTOR * own
         return max(allowed, LOSS_RELATIVE * scale) if quantity.kind == "loss" else allowed
 
@@ -193,8 +142,8 @@ class Comparator:
         errors = []
         for leaf in leaves:
             gradient = exact[f"gradient/{leaf}"]
-            apart = _largest(_gap(reference[f"gradient/{leaf}"], gradient))
-            errors.append(apart / (_largest(gradient) or 1.0))
+            apart = largest(gap(reference[f"gradient/{leaf}"], gradient))
+            errors.append(apart / (largest(gradient) or 1.0))
         self._typical = float(np.median(errors)) if errors else 0.0
         rate = c.learning_rate * min(1.0, (self._before + step) / c.warmup if c.warmup else 1.0)
         for leaf in leaves:
@@ -205,7 +154,7 @@ class Comparator:
             norm = float(np.linalg.norm(gradient))
             quantity = Quantity(f"gradient/{leaf}", "gradient")
             error = self._own_distance(quantity, reference[quantity.name], gradient)
-            relative = error / (_largest(gradient) or 1.0)
+            relative = error / (largest(gradient) or 1.0)
             self._relative[leaf] = max(relative, self._relative.get(leaf, 0.0))
             error *= clipped / norm if norm else 1.0
             self._gradient_errors[leaf] = max(error, self._gradient_errors.get(leaf, 0.0))
@@ -217,71 +166,3 @@ class Comparator:
             self._units[leaf] = np.maximum(unit, self._units.get(leaf, 0.0))
             self._moved[leaf] = self._moved.get(leaf, 0.0) + rate * (self._units[leaf])
             self._second_moments[leaf] = moment
-
-
-def difference(
-    quantity: Quantity,
-    step: int,
-    core: np.ndarray,
-    reference: np.ndarray,
-    exact: np.ndarray,
-    allowed: np.ndarray,
-    allowed_of_reference: float = math.inf,
-) -> Difference:
-    """Compares two arrays of one shape.
-
-    Args:
-        quantity: What they are.
-        step: Of which step.
-        core: The core's, finite or not.
-        reference: The reference's.
-        exact: The float64 run's.
-        allowed: How far the core may be from it: one number, or one for each.
-        allowed_of_reference: How far the reference may be from it.
-    """
-    if not core.size:
-        return Difference(quantity, step, 0, problem="there is nothing to compare")
-    scale = _largest(exact) or 1.0
-    core_gap, reference_gap = _gap(core, exact), _gap(reference, exact)
-    excess, suspect = _over(core_gap, allowed), "core"
-    if excess.max() <= 1 and _largest(reference_gap) > allowed_of_reference:
-        excess, suspect = _over(reference_gap, np.asarray(allowed_of_reference)), "reference"
-    place = np.unravel_index(int(np.argmax(excess)), core.shape)
-    ulp = ulp_distance(core[place].astype(np.float32), reference[place].astype(np.float32))
-    return Difference(
-        quantity,
-        step,
-        core.size,
-        different=int((core != reference).sum()),
-        core_error=_largest(core_gap) / scale,
-        reference_error=_largest(reference_gap) / scale,
-        apart=_largest(_gap(core, reference)) / scale,
-        place=tuple(int(i) for i in place),
-        values=(float(core[place]), float(reference[place]), float(exact[place])),
-        ulp=float(ulp),
-        excess=float(excess[place]),
-        suspect=suspect,
-    )
-
-
-def first_divergence(differences: Sequence[Difference]) -> Difference | None:
-    """The first that diverges, in the order in which the step computes."""
-    return next((found for found in differences if found.diverges), None)
-
-
-def _gap(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """|left − right| in float64; infinite where either is not finite and they are not equal."""
-    left, right = left.astype(np.float64), right.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(left - right)
-    return np.where(left == right, 0.0, np.where(np.isfinite(apart), apart, np.inf))
-
-
-def _over(gap: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """The gap in units of what is allowed; no gap is 0 of anything."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(gap == 0, 0.0, gap / np.broadcast_to(allowed, gap.shape))
-
-
-def _largest(x: np.ndarray) -> float:
-    return float(np.abs(x.astype(np.float64)).max(initial=0.0))

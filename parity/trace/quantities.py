@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
+
+import numpy as np
 
 Kind = Literal["intermediate", "loss", "gradient", "moment", "parameter", "count"]
 
@@ -68,10 +70,30 @@ def quantities(leaves: Iterable[str]) -> tuple[Quantity, ...]:
         leaves: Names of the parameters, `network/layer/leaf`.
     """
     names = list(leaves)
-    slow = [name.partition("/")[2] for name in names if name.startswith("critic/")]
+    slow = [_short("slow_critic", name) for name in names if name.startswith("critic/")]
     of_trees = tuple(
         Quantity(f"{tree}/{leaf}", kind)
         for tree, kind in _TREES
         for leaf in (slow if tree == "slow_critic" else names)
     )
     return (*INTERMEDIATES, *of_trees, Quantity("updates", "count"))
+
+
+def renamed(arrays: Mapping[str, np.ndarray], leaves: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """Arrays under the names of `quantities`, with other names for the parameters.
+
+    Args:
+        arrays: By name.
+        leaves: The other name of each parameter, `network/layer/leaf`, by the old one.
+    """
+    names = {
+        f"{tree}/{_short(tree, old)}": f"{tree}/{_short(tree, new)}"
+        for old, new in leaves.items()
+        for tree, _ in _TREES
+        if tree != "slow_critic" or old.startswith("critic/")
+    }
+    return {names.get(name, name): array for name, array in arrays.items()}
+
+
+def _short(tree: str, leaf: str) -> str:
+    return leaf.partition("/")[2] if tree == "slow_critic" else leaf

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from core.dreamerv3.types import Discrete
-from parity.trace.compare import FACTOR, LOSS_RELATIVE, REFERENCE_FACTOR, Difference
+from parity.trace.compare import FACTOR, LOSS_RELATIVE, REFERENCE_FACTOR
+from parity.trace.difference import Difference
 from parity.trace.run import Trace
 
 _ROWS = {
     "D22": "the form of the two-hot bins and of their expectation",
 }
-
-_HEADER = ("", "step", "quantity", "core", "reference", "apart", "ulp", "differ", "of allowed")
 
 
 def title(trace: Trace, pin: str) -> str:
@@ -44,18 +43,29 @@ def lines(trace: Trace, pin: str, *, every: bool = False) -> Iterator[str]:
     )
     for row in trace.neutralised:
         yield f"  neutralised: {row}, {_ROWS[row]} (answered alike on both sides)"
+    yield (
+        f"  {trace.subject}, reference: largest distance from float64, relative to the largest "
+        "exact number; apart: from each other;"
+    )
+    yield (
+        f"  ulp: between the two, where the subject is worst; differ: numbers whose bits "
+        f"differ; of allowed: 1 is {FACTOR:g} times the reference's own distance "
+        f"({LOSS_RELATIVE:g} relative for a loss, if that is more), or {REFERENCE_FACTOR:g} times "
+        f"the subject's for the reference"
+    )
     shown = trace.differences if every else _worst_leaves(trace.differences)
-    yield from _table([_HEADER, *map(_cells, shown)])
-    yield (
-        "  core, reference: largest distance from float64, relative to the largest exact number; "
-        "apart: from each other;"
-    )
-    yield (
-        "  ulp: between the two, where the core is worst; differ: numbers whose bits differ; of "
-        f"allowed: 1 is {FACTOR:g} times the reference's own distance ({LOSS_RELATIVE:g} relative "
-        f"for a loss, if that is more), or {REFERENCE_FACTOR:g} times the core's for the reference"
-    )
+    header = ("", "step", "quantity", trace.subject, "reference", "apart", "ulp", "differ")
+    yield from _table([(*header, "of allowed"), *map(_cells, shown)])
+    if trace.not_offered:
+        yield f"  not offered by {trace.subject}: {', '.join(_groups(trace.not_offered))}"
     yield from verdict(trace)
+
+
+def _groups(names: Sequence[str]) -> Iterator[str]:
+    """Quantities, and of every tree how many leaves there are."""
+    for group, leaves in itertools.groupby(names, key=lambda name: name.partition("/")[0]):
+        count = len(list(leaves))
+        yield group if group in names else f"{group} ({count} arrays)"
 
 
 def verdict(trace: Trace) -> Iterator[str]:
@@ -66,7 +76,7 @@ def verdict(trace: Trace) -> Iterator[str]:
         nearer = [d.nearer for d in trace.differences if d.quantity.kind != "count"]
         yield (
             f"no divergence in {numbers:,} numbers of {len(trace.differences)} arrays; nearer to "
-            f"float64: the core in {nearer.count('core')}, the reference in "
+            f"float64: {trace.subject} in {nearer.count('subject')}, the reference in "
             f"{nearer.count('reference')}, equal in {nearer.count('equal')}"
         )
         return
@@ -75,15 +85,21 @@ def verdict(trace: Trace) -> Iterator[str]:
     if first.problem:
         yield f"  {first.problem}"
     else:
-        core, reference, exact = first.values
-        yield f"  core {core:.9g}, reference {reference:.9g}, float64 {exact:.12g}"
+        subject, reference, exact = first.values
+        called = {"subject": trace.subject, "reference": "the reference", "equal": "equal"}
+        yield f"  {trace.subject} {subject:.9g}, reference {reference:.9g}, float64 {exact:.12g}"
         yield (
-            f"  {first.ulp:g} ulp apart; the {first.suspect} is {first.excess:.3g} times as far "
-            f"from float64 as is allowed; nearer to it: {first.nearer}"
+            f"  {first.ulp:g} ulp apart; {called[first.suspect]} is {first.excess:.3g} times "
+            f"as far from float64 as is allowed; nearer to it: {called[first.nearer]}"
         )
-    if first.quantity.row and first.quantity.row not in trace.neutralised:
-        row = first.quantity.row
+    row = first.quantity.row
+    if row and row not in trace.neutralised:
         yield f"  the registered deviation {row} acts here: {_ROWS[row]} (`parity show {row}`)"
+    elif row and trace.subject != "core":
+        yield (
+            f"  {row} acts here, {_ROWS[row]}: a port has to take the bins that it is given, and "
+            f"their expectation as Σ (p_j − p_i)·b_j (`parity show {row}`)"
+        )
     if more:
         yield f"  {more} further arrays diverge after it"
 
@@ -105,13 +121,15 @@ def as_json(trace: Trace, pin: str) -> dict[str, Any]:
         "dropped": trace.dropped,
         "nudged": trace.nudged,
         "draws": trace.draws,
+        "subject": trace.subject,
+        "not_offered": list(trace.not_offered),
         "first_divergence": first and _record(first),
         "differences": [_record(found) for found in trace.differences],
     }
 
 
 def _record(found: Difference) -> dict[str, Any]:
-    core, reference, exact = found.values
+    subject, reference, exact = found.values
     return {
         "step": found.step,
         "quantity": found.quantity.name,
@@ -119,11 +137,11 @@ def _record(found: Difference) -> dict[str, Any]:
         "row": found.quantity.row,
         "compared": found.compared,
         "different": found.different,
-        "core_error": _number(found.core_error),
+        "subject_error": _number(found.subject_error),
         "reference_error": _number(found.reference_error),
         "apart": _number(found.apart),
         "place": list(found.place),
-        "core": _number(core),
+        "subject": _number(subject),
         "reference": _number(reference),
         "float64": _number(exact),
         "ulp": _number(found.ulp),
@@ -147,7 +165,7 @@ def _worst_leaves(differences: Sequence[Difference]) -> list[Difference]:
 
 
 def _cells(found: Difference) -> tuple[str, ...]:
-    errors = (found.core_error, found.reference_error, found.apart)
+    errors = (found.subject_error, found.reference_error, found.apart)
     return (
         "!" if found.diverges else "",
         str(found.step + 1),

@@ -9,12 +9,13 @@ import numpy as np
 
 from core.dreamerv3.types import Discrete
 from parity.trace.answers import Answers
-from parity.trace.compare import Comparator, Difference, first_divergence
+from parity.trace.compare import Comparator
+from parity.trace.difference import Difference, first_divergence
 from parity.trace.problem import Arrays, Problem, make_noise, make_rows
-from parity.trace.quantities import quantities
+from parity.trace.quantities import quantities, renamed
 from parity.trace.reference import ReferenceState
 from parity.trace.starts import Start, start_from
-from parity.trace.subject import TracedCore
+from parity.trace.subject import TracedCore, TracedSubject
 
 Progress = Callable[[str], None]
 
@@ -33,6 +34,8 @@ class Trace:
         leaves: How many arrays of parameters there are.
         nudged: How many categorical draws were too close for rounding not to decide them.
         draws: How many there were.
+        subject: What the subject is called.
+        not_offered: The quantities that the subject does not answer with.
     """
 
     problem: Problem
@@ -44,6 +47,8 @@ class Trace:
     leaves: int
     nudged: int
     draws: int
+    subject: str = "core"
+    not_offered: tuple[str, ...] = ()
 
     @property
     def first(self) -> Difference | None:
@@ -57,6 +62,8 @@ class Tracer:
     Args:
         problem: What to ask.
         answers: The reference's side.
+        subject: Takes the steps that are held against the reference's; by default the core.
+            A partial one is compared in what it answers with.
         neutralised: The registered deviations that `answers` settles.
         progress: Told what is being done.
     """
@@ -66,6 +73,7 @@ class Tracer:
         problem: Problem,
         answers: Answers,
         *,
+        subject: TracedSubject | None = None,
         neutralised: tuple[str, ...] = ("D22",),
         progress: Progress = lambda text: None,
     ):
@@ -73,7 +81,7 @@ class Tracer:
         self._answers = answers
         self._progress = progress
         self._neutralised = neutralised
-        self._core = TracedCore(problem)
+        self._subject = subject or TracedCore(problem)
         self._fresh: ReferenceState | None = None
 
     def trace(self, start: Start, steps: int) -> Trace:
@@ -92,22 +100,31 @@ class Tracer:
             self._progress("the reference's initial parameters")
             self._fresh = self._answers.initial()
         state = start_from(start, self._fresh, self._problem.seed)
-        names = self._core.names(state)
-        compared = quantities(sorted(names.names))
+        names = self._subject.names(state)
+        leaves = self._subject.leaves(names)
+        compared = quantities(leaves[name] for name in sorted(names.names))
         first_update = int(state.state["agent/opt/step/value"])
         comparator = Comparator(self._problem.config, self._problem.dtype, first_update)
-        core = self._core.carried_over(state, names)
+        before = self._subject.carried_over(state, names)
         found: list[Difference] = []
+        missing: dict[str, None] = {}
         nudged = draws = 0
-        self._progress(f"{start}: step 1 of {steps} of the reference")
+        self._progress(f"{start}: step 1 of {steps}, reference")
         for step, theirs in enumerate(self._answers.steps(start, state, names, steps)):
             changed, all_draws = self._raised(step, theirs.noise)
             nudged, draws = nudged + changed, draws + all_draws
-            self._progress(f"{start}: step {step + 1} of {steps} of the core")
-            ours, core = self._core.step(core, make_rows(self._problem, step), theirs.noise)
-            found += comparator.step(compared, ours, theirs.reference, theirs.exact)
+            self._progress(f"{start}: step {step + 1} of {steps}, {self._subject.name}")
+            rows = make_rows(self._problem, step)
+            ours, before = self._subject.step(before, rows, theirs.noise)
+            reference, exact = (renamed(x, leaves) for x in (theirs.reference, theirs.exact))
+            differences = comparator.step(compared, ours, reference, exact)
+            if self._subject.partial:
+                absent = [d.quantity.name for d in differences if d.quantity.name not in ours]
+                missing |= dict.fromkeys(absent)
+                differences = [d for d in differences if d.quantity.name in ours]
+            found += differences
             if step + 1 < steps:
-                self._progress(f"{start}: step {step + 2} of {steps} of the reference")
+                self._progress(f"{start}: step {step + 2} of {steps}, reference")
         return Trace(
             self._problem,
             start,
@@ -118,6 +135,8 @@ class Tracer:
             len(names.names),
             nudged,
             draws,
+            self._subject.name,
+            tuple(missing),
         )
 
     def _raised(self, step: int, used: Arrays) -> tuple[int, int]:

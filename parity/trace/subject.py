@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -32,12 +32,45 @@ _WEIGHTS = {
 }
 
 
+class TracedSubject(Protocol):
+    """Whoever takes the steps that are held against the reference's.
+
+    Attributes:
+        name: What reports call it.
+        partial: Whether it may leave quantities out.
+    """
+
+    name: str
+    partial: bool
+
+    def names(self, reference: ReferenceState) -> NameMap:
+        """Which of the core's parameters is which; raises `NameMapError` where one is not."""
+        ...
+
+    def leaves(self, names: NameMap) -> Mapping[str, str]:
+        """What the subject's arrays call each of the core's parameters."""
+        ...
+
+    def carried_over(self, reference: ReferenceState, names: NameMap) -> Any:
+        """The reference's state, before its first step, as the subject's."""
+        ...
+
+    def step(self, before: Any, rows: Arrays, noise: Arrays) -> tuple[Arrays, Any]:
+        """One step: its arrays under the names of `quantities`, and the state after it."""
+        ...
+
+
 class TracedCore:
     """The core's training step for one problem.
 
     Attributes:
+        name: What reports call it.
+        partial: It answers with every quantity.
         agent: The core's agent.
     """
+
+    name = "core"
+    partial = False
 
     def __init__(self, problem: Problem):
         self.agent = Agent(problem.config, problem.observation_size, problem.actions)
@@ -47,6 +80,10 @@ class TracedCore:
         """Which of its parameters is which; raises `NameMapError` where one is not."""
         ours = {name: leaf.shape for name, leaf in flatten(self._shapes.params).items()}
         return match(ours, {name: v.shape for name, v in reference.parameters.items()})
+
+    def leaves(self, names: NameMap) -> Mapping[str, str]:
+        """See `TracedSubject`."""
+        return {name: name for name in names.names}
 
     def carried_over(self, reference: ReferenceState, names: NameMap) -> TrainState:
         """The reference's state, before its first step, as the core's.
@@ -75,21 +112,30 @@ class TracedCore:
     def step(self, before: TrainState, rows: Arrays, noise: Arrays) -> tuple[Arrays, TrainState]:
         """One step: its intermediates under the names of `quantities`, and the state after it."""
         inputs = (*_batch(rows), TrainNoise(**{k: jnp.asarray(v) for k, v in noise.items()}))
-        aux, gradients, after = self._step(before, *inputs)
+        aux, gradients = self._loss(before, *inputs)
+        after, _, _ = self._update(before, *inputs)
         return self._read(aux, gradients, after), after
 
     @functools.cached_property
-    def _step(self) -> Any:
-        """`Agent.update`, and beside it what it does not return of its loss."""
+    def _loss(self) -> Any:
+        """What `Agent.update` does not return: intermediates and gradients."""
 
-        def step(state: TrainState, rows: Rows, context: Context, noise: TrainNoise) -> Any:
+        def loss(state: TrainState, rows: Rows, context: Context, noise: TrainNoise) -> Any:
             gradient = jax.grad(self.agent.loss, has_aux=True)
             inputs = (state.slow_critic, state.normaliser, rows, context, noise)
             gradients, aux = gradient(state.params, *inputs)
-            after, _, _ = self.agent.update(state, rows, context, noise)
-            return aux, gradients, after
+            return aux, gradients
 
-        return jax.jit(step)
+        return jax.jit(loss)
+
+    @functools.cached_property
+    def _update(self) -> Any:
+        """The program that trains, compiled as training compiles it.
+
+        It is not one program with the other: a compiler rounds otherwise what it need not
+        return, and what is traced beside would vouch for a program that nobody runs.
+        """
+        return jax.jit(self.agent.update)
 
     def _read(self, aux: Mapping[str, jax.Array], gradients: Any, after: TrainState) -> Arrays:
         found = {name: _array(value) for name, value in aux.items()}

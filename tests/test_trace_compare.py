@@ -1,0 +1,209 @@
+"""Step parity: the name map, the comparison of two arrays, and how it is told."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from core.dreamerv3.config import Config
+from parity.trace import report
+from parity.trace.compare import Comparator
+from parity.trace.difference import difference, first_divergence
+from parity.trace.names import NameMapError, match, translate
+from parity.trace.problem import make_problem
+from parity.trace.quantities import INTERMEDIATES, Quantity, quantities
+from parity.trace.run import Trace
+from parity.trace.subject import TracedCore, flatten
+
+CORE = {
+    "enc/hidden0/linear/kernel": (4, 8),
+    "enc/hidden0/scale": (8,),
+    "dyn/core_0/linear/kernel": (4, 28, 4),
+    "dyn/gates/bias": (48,),
+    "critic/out/kernel": (8, 255),
+    "critic/out/bias": (255,),
+}
+
+
+REFERENCE = {
+    "agent/enc/mlp0/kernel": (4, 8),
+    "agent/enc/mlp0/norm/scale": (8,),
+    "agent/dyn/dyn0/kernel": (4, 28, 4),
+    "agent/dyn/dyncore/bias": (48,),
+    "agent/critic/dist/out/kernel": (8, 256),
+    "agent/critic/dist/out/bias": (256,),
+}
+
+
+LEAF = "enc/hidden0/scale"
+
+
+def test_the_name_map_is_one_to_one_and_drops_the_padding_alone():
+    names = match(CORE, REFERENCE)
+    assert names.dropped == 8 + 1
+    assert set(names.names.values()) == set(REFERENCE)
+    arrays = {name: np.zeros(shape) for name, shape in REFERENCE.items()}
+    arrays["agent/critic/dist/out/bias"][-1] = 3
+    carried = names.to_core(arrays)
+    assert {name: array.shape for name, array in carried.items()} == CORE
+    assert carried["critic/out/bias"].max() == 0
+    assert names.padding(arrays).tolist() == [3] + [0] * 8
+
+
+@pytest.mark.parametrize(
+    ("core", "reference", "said"),
+    [
+        ({}, {"agent/enc/mlp0/bias": (8,)}, "nothing in the core is agent/enc/mlp0/bias"),
+        ({"enc/hidden0/linear/bias": (8,)}, {}, "which the reference lacks"),
+        ({LEAF: (9,)}, {}, "has the shape"),
+        ({"dyn/gates/bias": (47,)}, {}, "has the shape"),  # no column of padding there
+        ({"enc/hidden0/linear/scale": (8,)}, {}, "no rule says"),
+    ],
+)
+def test_a_leaf_without_its_counterpart_is_named(core, reference, said):
+    with pytest.raises(NameMapError, match=said):
+        match({**CORE, **core}, {**REFERENCE, **reference})
+
+
+@pytest.mark.parametrize("kind", ["discrete", "continuous"])
+def test_every_parameter_of_the_agent_has_a_name_in_the_reference(kind):
+    core = TracedCore(make_problem("1m", kind))
+    leaves = flatten(core._shapes.params)
+    assert len({translate(name) for name in leaves}) == len(leaves)
+
+
+def compared(core, exact=1.0, reference=None, allowed=1e-6):
+    arrays = [np.asarray(x, np.float64) for x in (core, exact if reference is None else reference)]
+    exact = np.broadcast_to(np.asarray(exact, np.float64), arrays[0].shape)
+    arrays[1] = np.broadcast_to(arrays[1], arrays[0].shape)
+    return difference(Quantity("x"), 0, *arrays, exact, np.asarray(allowed))
+
+
+def test_a_difference_is_found_where_it_is():
+    core = np.ones((2, 3), np.float32)
+    assert not compared(core).diverges
+    core[1, 2] = np.nextafter(np.float32(1), np.float32(2))
+    found = compared(core, allowed=1e-8)
+    assert found.diverges
+    assert found.place == (1, 2)
+    assert (found.ulp, found.different, found.nearer) == (1, 1, "reference")
+    assert found.subject_error == pytest.approx(2.0**-23)
+    assert not compared(core, allowed=2e-7).diverges
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_diverges_whatever_is_allowed(bad):
+    assert compared([1.0, bad], allowed=1e9).diverges
+    assert compared([1.0, 1.0], exact=[1.0, bad], allowed=1e9).diverges
+
+
+def test_a_reference_that_is_far_from_exact_diverges_too():
+    names, ones = (Quantity("rewards"),), np.ones(3)
+    far = np.array([1, 1.07, 1], np.float32)
+    found = Comparator(Config(), "float32").step(
+        names, {"rewards": ones.astype(np.float32)}, {"rewards": far}, {"rewards": ones}
+    )
+    assert found[0].diverges
+    assert (found[0].suspect, found[0].nearer, found[0].place) == ("reference", "subject", (1,))
+    near = {"rewards": np.nextafter(np.float32(1), far)}
+    found = Comparator(Config(), "float32").step(names, near, near, {"rewards": ones})
+    assert not found[0].diverges
+
+
+def test_nothing_compared_is_no_agreement():
+    assert compared(np.zeros((0, 3))).diverges
+
+
+def test_an_exact_zero_must_be_zero():
+    assert compared([0.0, 1e-30], exact=0.0, allowed=0.0).diverges
+    assert not compared([0.0, 0.0], exact=0.0, allowed=0.0).diverges
+
+
+def step_of(comparator, changes=None, *, exact=None, gradient=0.5):
+    """One step of one leaf whose gradient is `gradient`, with `changes` on the core's side."""
+    names = [q for q in quantities([LEAF]) if q not in INTERMEDIATES]
+    square = 1e-3 * gradient**2 * np.ones(2)
+    truth = {
+        f"gradient/{LEAF}": gradient * np.ones(2),
+        f"second_moment/{LEAF}": square,
+        f"momentum/{LEAF}": 0.1 * np.ones(2),
+        f"parameter/{LEAF}": np.array([0.25, 0.0]),
+        "updates": np.int32(1),
+        **(exact or {}),
+    }
+    near = {name: np.asarray(value, np.float32) for name, value in truth.items()}
+    near["updates"] = np.int32(1)
+    core = {**near, **{name: np.asarray(value) for name, value in (changes or {}).items()}}
+    return comparator.step(names, core, near, truth)
+
+
+def diverging(found):
+    return [d.quantity.name for d in found if d.diverges]
+
+
+def test_a_right_optimiser_step_passes_and_wrong_ones_are_seen():
+    def run(changes):
+        return diverging(step_of(Comparator(Config(), "float32", first_update=500), changes))
+
+    assert run({}) == []
+    assert run({f"gradient/{LEAF}": [0.5, 0.5001]}) == [f"gradient/{LEAF}"]
+    assert run({f"second_moment/{LEAF}": [2.5e-4, 2.6e-4]}) == [f"second_moment/{LEAF}"]
+    assert run({f"momentum/{LEAF}": [0.1, 0.09]}) == [f"momentum/{LEAF}"]
+    # One thousandth of a step of half the size: the parameter tells.
+    assert run({f"parameter/{LEAF}": [0.25, 2e-8]}) == [f"parameter/{LEAF}"]
+    assert run({"updates": 2}) == ["updates"]
+
+
+def test_a_quotient_of_noise_by_noise_decides_nothing():
+    exact = {f"gradient/{LEAF}": np.array([0.5, 1e-12])}
+    exact[f"second_moment/{LEAF}"] = 1e-3 * exact[f"gradient/{LEAF}"] ** 2
+    flipped = {f"momentum/{LEAF}": [0.1, -0.1]}
+    assert diverging(step_of(Comparator(Config(), "float32"), flipped, exact=exact)) == []
+    clear = {f"momentum/{LEAF}": [-0.1, 0.1]}
+    assert diverging(step_of(Comparator(Config(), "float32"), clear, exact=exact))
+
+
+def test_a_missing_or_misshapen_array_diverges():
+    found = step_of(Comparator(Config(), "float32"), {f"gradient/{LEAF}": np.zeros((2, 1))})
+    assert first_divergence(found).problem == "it has the shape (2, 1), the reference's (2,)"
+    comparator = Comparator(Config(), "float32")
+    names = [Quantity(f"gradient/{LEAF}", "gradient"), Quantity("updates", "count")]
+    truth = {name: np.ones(2) for name in ("gradient", "second_moment", "momentum")}
+    truth = {f"{name}/{LEAF}": value for name, value in truth.items()} | {"updates": np.int32(1)}
+    (found, _) = comparator.step(names, {"updates": np.int32(1)}, truth, truth)
+    assert found.problem == "there is no such array; the reference's has the shape (2,)"
+
+
+def made_up(*differences):
+    problem = make_problem("tiny", "discrete")
+    return Trace(problem, "initial", (), tuple(differences), 10, 2, 1, 0, 5)
+
+
+def test_the_report_explains_its_columns_first_and_calls_a_port_by_its_name():
+    one = np.ones(2, np.float32)
+    found = difference(Quantity("embed"), 0, one, one, one, np.asarray(0.0))
+    left_out = ("deter", "gradient/enc/mlp0/kernel", "gradient/enc/mlp0/bias")
+    trace = dataclasses.replace(made_up(found), subject="theirs", not_offered=left_out)
+    text = "\n".join(report.lines(trace, "a-pin"))
+    assert text.index("largest distance from float64") < text.index("quantity")
+    assert "quantity  theirs  reference" in text
+    assert "not offered by theirs: deter, gradient (2 arrays)" in text
+    assert "nearer to float64: theirs in 0" in text
+    assert report.as_json(trace, "a-pin")["not_offered"] == list(left_out)
+
+
+def test_the_report_names_the_first_divergence_and_its_row():
+    core = np.array([[0.0, 0.3]], np.float32)
+    quiet = difference(Quantity("embed"), 0, core, core, core, np.asarray(0.0))
+    wrong = difference(
+        Quantity("rewards", row="D22"), 0, core, np.zeros((1, 2)), np.zeros((1, 2)), np.asarray(0.1)
+    )
+    later = dataclasses.replace(wrong, quantity=Quantity("values"), step=1)
+    text = "\n".join(report.lines(made_up(quiet, wrong, later), "a-pin"))
+    assert "FIRST DIVERGENCE: step 1, rewards [0, 1]" in text
+    assert "the registered deviation D22 acts here" in text
+    assert "nearer to it: the reference" in text
+    assert "1 further arrays diverge" in text
+    assert "no divergence in 4 numbers" in "\n".join(report.verdict(made_up(quiet, quiet)))
+    written = report.as_json(made_up(quiet, wrong), "a-pin")
+    assert written["first_divergence"]["quantity"] == "rewards"
