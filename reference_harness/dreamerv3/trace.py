@@ -7,7 +7,6 @@ stock `Agent.train`, compiled as `jaxagent` compiles it; see `tape.py` for what 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from dreamerv3 import jaxutils
 from dreamerv3 import ninjax as nj
 
 from reference_harness.dreamerv3.agent import (
@@ -25,36 +23,12 @@ from reference_harness.dreamerv3.agent import (
     initial_state,
     pack,
     precision,
-    replaced,
     unpack,
 )
+from reference_harness.dreamerv3.settled import settled
 from reference_harness.dreamerv3.tape import Tape
 
 jax.config.update("jax_threefry_partitionable", True)
-
-
-def _antisymmetric(bins: np.ndarray) -> type:
-    """The two-hot distribution with row D22 settled: given bins, differences first.
-
-    Everything else of it (the loss, the target's weights) is the reference's.
-    """
-
-    class Settled(jaxutils.TwoHotDist):
-        def __init__(self, logits, own_bins, *args, **kwargs):
-            super().__init__(logits, jnp.asarray(bins, own_bins.dtype), *args, **kwargs)
-
-        def mean(self):
-            half = len(bins) // 2
-            lower, upper = self.probs[..., :half], self.probs[..., half + 1 :]
-            return ((upper - lower[..., ::-1]) * self.bins[half + 1 :]).sum(-1)
-
-    return Settled
-
-
-def _settled(bins: np.ndarray | None) -> contextlib.AbstractContextManager:
-    if bins is None:
-        return contextlib.nullcontext()
-    return replaced((jaxutils, "TwoHotDist", _antisymmetric(bins)))
 
 
 @functools.lru_cache(maxsize=4)
@@ -63,7 +37,7 @@ def _program(settings: str, bins: bytes | None, margin: float):
     chosen = json.loads(settings)
     spaces = Spaces(**chosen["spaces"])
     batch, length = chosen["batch"], chosen["length"] + 1
-    settled = None if bins is None else np.frombuffer(bins, np.float32)
+    support = None if bins is None else np.frombuffer(bins, np.float32)
     with precision(chosen["dtype"]):
         agent = build(chosen["overrides"], spaces)
         state = jax.eval_shape(lambda: initial_state(agent, spaces, batch, length))
@@ -76,7 +50,7 @@ def _program(settings: str, bins: bytes | None, margin: float):
     compiled = jax.jit(tape.reading(step))
 
     def call(noise, state, data, carry):
-        with precision(chosen["dtype"]), _settled(settled):
+        with precision(chosen["dtype"]), settled(support):
             return compiled(noise, state, data, carry)
 
     return call, state, carry

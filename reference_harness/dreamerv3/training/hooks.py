@@ -20,7 +20,7 @@ from dreamerv3 import main
 from reference_harness.dreamerv3.agent import replaced
 from reference_harness.dreamerv3.training.environment import CartPoleEnvironment
 
-_PRESET = "harness"
+PRESET = "harness"  # the name under which overrides are handed in
 _LOOK = 5.0  # seconds between two looks at a thread that is waited for
 
 
@@ -82,9 +82,9 @@ class Hooks:
             # Needs tensorflow; the same numbers go to metrics.jsonl.
             (embodied.logger, "TensorBoardOutput", lambda *_, **__: lambda summaries: None),
         )
-        stock.Agent.configs[_PRESET] = dict(overrides)
+        stock.Agent.configs[PRESET] = dict(overrides)
         with replaced(*changes):
-            main.main(["--configs", _PRESET])
+            main.main(["--configs", PRESET])
 
     def flush(self) -> int:
         """Steps every training environment once more; returns how many episodes that ended.

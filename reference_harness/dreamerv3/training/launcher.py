@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from reference_harness import home
 from reference_harness.dreamerv3.training.runs import RunFolder
@@ -48,6 +49,7 @@ class Program:
         import_paths: Likewise.
         environment: Variables for a process that may use so many cores.
         way_out: What to do if it does not start.
+        inputs: More inputs of the operation, the same for every seed.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Program:
     import_paths: tuple[Path, ...] = ()
     environment: Callable[[int], Mapping[str, str]] = lambda cores: {}
     way_out: str = ""
+    inputs: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,6 +138,7 @@ class _Run:
             "folder": str(folder.path),
             "log": str(folder.log),
             "settings": dataclasses.asdict(folder.settings),
+            **program.inputs,
         }
         child = _Child(
             f"{folder.name} of {program.name}",

@@ -18,7 +18,7 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +46,18 @@ class Recorder:
         folder: Where; the reference's own folder.
         settings: The run.
         overrides: What it sets in the reference's configuration.
+        neutralised: Rows of the deviation table that are settled on this side.
     """
 
-    def __init__(self, folder: Path, settings: Settings, overrides: Mapping[str, Any]):
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings,
+        overrides: Mapping[str, Any],
+        neutralised: Sequence[str] = (),
+    ):
         self._folder, self._settings, self._overrides = folder, settings, overrides
+        self._neutralised = list(neutralised)
         self._started = time.time()
         self._built_s = 0.0
         self._evaluation_s: list[float] = []
@@ -66,6 +74,7 @@ class Recorder:
             "side": "ref",
             **dataclasses.asdict(self._settings),
             "overrides": dict(self._overrides),
+            "neutralised": self._neutralised,
             "parameters": {**sizes, "all": sum(sizes.values())},
             "imported": {
                 "dreamerv3.agent": dreamerv3.agent.__file__,
