@@ -108,7 +108,7 @@ def _copy(source: Path, target: Path, places: Mapping[str, str]) -> None:
     else:
         text = source.read_text("utf-8")
     for place, name in sorted(places.items(), key=lambda item: -len(item[0])):
-        text = text.replace(place, name)
+        text = re.sub(rf"(?<![\w./-]){re.escape(place)}", name, text)
     if found := _UNPUBLISHED.search(text):
         raise AuditError(
             f"{source} names {found[1]}, a folder of this machine; was it run with the reference "
