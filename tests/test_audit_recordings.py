@@ -88,7 +88,7 @@ def test_a_run_from_elsewhere_is_refused_and_nothing_is_left(recorded, tmp_path)
     folder = tmp_path / "seed0"
     write_run(folder, "reference", 0)
     change(folder / "run_args.json", imported={"embodied": "/other/tree/embodied/__init__.py"})
-    with pytest.raises(AuditError, match="names /other/tree/embodied/__init__.py"):
+    with pytest.raises(AuditError, match=r"names /other/tree/embodied/__init__\.py"):
         recordings.keep(PLAN, "reference", folder, 0)
     assert [path for path in recorded.rglob("*") if path.is_file()] == []
 
