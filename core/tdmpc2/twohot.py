@@ -106,12 +106,18 @@ class Support(NamedTuple):
         return -((1 - share) * log_prob(below) + share * log_prob(below + 1))
 
     def decode(self, logits: Float[Array, "*batch bins"]) -> Float[Array, "*batch"]:
-        """The predicted scalar: symexp(Σ (p_j − p_i) · b_j) over the mirror pairs (i, j)."""
+        """The predicted scalar: symexp(Σ (p_j − p_i) · b_j) over the mirror pairs (i, j).
+
+        The division by Σ p comes last, so that mirrored weights cancel however the compiler
+        contracts products. Both sums go over pairs: a sum of all bins, one after the other,
+        rounds twice as often, and always the same way where most weights are alike.
+        """
         half = self.count // 2
-        probs = jax.nn.softmax(logits, axis=-1)
-        lower, upper = probs[..., :half][..., ::-1], probs[..., -half:]
+        weights = jnp.exp(logits - jax.lax.stop_gradient(logits.max(-1, keepdims=True)))
+        lower, upper = weights[..., :half][..., ::-1], weights[..., -half:]
         bins = self.bins(logits.dtype)[-half:]
-        return symexp(jnp.sum((upper - lower) * bins, axis=-1))
+        total = jnp.sum(upper + lower, axis=-1) + weights[..., half]
+        return symexp(jnp.sum((upper - lower) * bins, axis=-1) / total)
 
 
 class TwoHot(NamedTuple):
