@@ -1,4 +1,4 @@
-"""What is known to differ between the two sides, and where it is measured."""
+"""What is known to differ between the two sides, and which entry is about it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Difference(msgspec.Struct, frozen=True):
         names: Of the protocol and of the deviation table.
         what: It is.
         expected: What it does to the statistics.
-        probe: The entry of the registry that measures it; "" if none does.
+        probe: The entry of the registry that is about it; "" if none is.
     """
 
     names: str

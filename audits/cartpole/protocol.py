@@ -25,8 +25,8 @@ LAST_EVALUATIONS = 3
 LAST_EPISODES = 10
 
 # Returns lie in 0 to 500. Two programs whose mean S1 differs by less than a tenth of that
-# range would be called equally good by whoever reads their curves, and published scores of
-# this task are not given more finely. Fixed before any of the runs at full length existed.
+# range would be called equally good by whoever reads their curves. Fixed before any run at
+# full length had ended.
 MARGIN = 50.0
 ALPHA = 0.05  # of each one-sided test
 POWER = 0.8  # for the number of seeds that would settle it
