@@ -6,16 +6,13 @@ of the entries as they are given.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
-import jinja2
-
-from reports import escaping
 from reports.entries import EntryText, Section
 from reports.lines import VERDICTS, contradicted_figures
 from reports.provenance import setups
 from reports.records import EntryRecord, VerdictName
+from reports.rendering import render
 
 __all__ = ["EntryText", "deviations_document"]
 
@@ -33,8 +30,10 @@ def deviations_document(texts: Sequence[EntryText], records: Mapping[str, EntryR
     sections = [Section(text, records.get(text.id)) for text in texts]
     shown = [section.record for section in sections if section.record]
     subjects = sorted({record.provenance.subject for record in shown})
-    return _render(
+    return render(
+        "reports",
         "deviations.md.j2",
+        {"verdicts": _verdicts},
         deviations=[section for section in sections if section.text.kind == "deviation"],
         agreements=[section for section in sections if section.text.kind == "agreement"],
         counts={name: sum(section.counts[name] for section in sections) for name in VERDICTS},
@@ -54,22 +53,3 @@ def _verdicts(counts: Mapping[VerdictName, int]) -> str:
         "NOT MEASURED": f"{counts['NOT MEASURED']} NOT MEASURED",
     }
     return ", ".join(words[verdict] for verdict in _WORST_FIRST if counts[verdict])
-
-
-def _render(template: str, **values: object) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("reports"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # what must be escaped is Markdown, not HTML
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "cell": escaping.cell,
-        "prose": escaping.prose,
-        "table": escaping.table,
-        "verdicts": _verdicts,
-    }
-    text = environment.get_template(template).render(values)
-    # Templates space themselves for their reader; the document has one blank line.
-    return re.sub(r"\n(?:[ \t]*\n){2,}", "\n\n", text).strip() + "\n"

@@ -9,6 +9,7 @@ from audit_runs import METRICS, PLAN, write_runs
 from audits.cartpole import table
 from audits.cartpole.check import Outcome, failed
 from audits.cartpole.comparison import compare
+from audits.cartpole.differences import DIFFERENCES
 from audits.cartpole.documents import write_all
 from audits.cartpole.learning import s2
 from audits.cartpole.protocol import WIDTHS
@@ -259,3 +260,13 @@ def test_every_override_is_in_the_table_with_its_row():
     rows = {row.row: row for row in table.rows()}
     for entry in overrides.FIXED:
         assert entry.key in rows[entry.row].reference
+
+
+def test_every_entry_that_a_difference_or_a_setting_names_is_registered():
+    from deviations import ROWS
+    from parity.agreements import AGREEMENTS
+
+    known = {entry.id for entry in (*ROWS, *AGREEMENTS)}
+    named = {probe for row in table.rows() for probe in row.probes}
+    named |= {difference.probe for difference in DIFFERENCES} - {""}
+    assert named <= known

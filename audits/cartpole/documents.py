@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import msgspec
 
 from audits.cartpole import curves, table, wording
@@ -17,8 +15,10 @@ from audits.cartpole.comparison import Summary
 from audits.cartpole.metrics import Window
 from audits.cartpole.protocol import Plan
 from audits.statistics import ranges
-from reports import escaping
 from reports.records import write_atomically
+from reports.rendering import render
+
+_PACKAGE = "audits.cartpole"
 
 COMPARE, SUMMARY, CURVES, TABLE = "compare.md", "summary.json", "curves.png", "config_table.md"
 
@@ -46,8 +46,10 @@ def write_all(summary: Summary, plan: Plan, out: Path) -> list[Path]:
 def compare_document(summary: Summary) -> str:
     """The report for people."""
     n = len(summary.seeds)
-    return _render(
+    return render(
+        _PACKAGE,
         "compare.md.j2",
+        _FILTERS,
         summary=summary,
         curves=CURVES,
         table=TABLE,
@@ -89,7 +91,7 @@ def table_document(checks: list[Check], plan: Plan) -> str:
         status: sum(entry["row"].status == status for entry in rows)
         for status in ("EQUAL", "OVERRIDE", "UNMATCHABLE")
     }
-    return _render("config_table.md.j2", rows=rows, counts=counts, plan=plan)
+    return render(_PACKAGE, "config_table.md.j2", _FILTERS, rows=rows, counts=counts, plan=plan)
 
 
 def _outcome(found: list[Check]) -> str:
@@ -118,20 +120,4 @@ def _marks(windows: list[Window]) -> str:
     return "".join({True: "=", False: "x", None: "?"}[window.overlap] for window in windows)
 
 
-def _render(template: str, **values: Any) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("audits.cartpole"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # what must be escaped is Markdown, not HTML
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "cell": escaping.cell,
-        "prose": escaping.prose,
-        "number": wording.number,
-        "span": wording.span,
-        "marks": _marks,
-    }
-    text = environment.get_template(template).render(values)
-    return re.sub(r"\n(?:[ \t]*\n){2,}", "\n\n", text).strip() + "\n"
+_FILTERS = {"number": wording.number, "span": wording.span, "marks": _marks}
