@@ -53,7 +53,11 @@ def test_both_sides_pass_every_check_that_needs_no_installed_reference(sound):
 
 
 def test_the_training_metrics_are_the_references(sound):
-    """As many windows overlap as do of two identical programs, but for chance."""
+    """As many windows overlap as do of two identical programs, but for chance.
+
+    86 of 91 did where this was written; 64 while the core's values were noisy in the training
+    program, with a p of 0.1, the least there is.
+    """
     windows = sound[2]["windows"]
     assert windows["compared"] > 80
     assert windows["overlapping"] >= windows["compared"] * chance_of_overlap(3, 3) - 8
