@@ -80,6 +80,7 @@ def _tdmpc2(commit: str, lock: str, imports: str, **fields) -> Pin:
         lock=lock,
         imports=tuple(imports.split()),
         import_root="tdmpc2",
+        operations="reference_harness.tdmpc2.operations",
         # No CPU build of torch 2.13 for another version has been tried.
         python=">=3.11,<3.12",
         **fields,

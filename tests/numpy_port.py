@@ -8,6 +8,7 @@ import numpy_port_data
 import numpy_port_latent
 import numpy_port_learning
 import numpy_port_optimizer
+import numpy_port_tdmpc2
 
 NAME = "numpy port"
 F32 = np.float32
@@ -112,4 +113,5 @@ OPERATIONS = {
     **numpy_port_latent.OPERATIONS,
     **numpy_port_learning.OPERATIONS,
     **numpy_port_optimizer.OPERATIONS,
+    **numpy_port_tdmpc2.OPERATIONS,
 }

@@ -16,6 +16,11 @@ def initial() -> Float[Array, ""]:
     return jnp.ones((), jnp.float32)
 
 
+def percentiles(values: Float[Array, " batch"]) -> Float[Array, " two"]:
+    """The 5th and the 95th percentile, interpolated linearly between sorted values."""
+    return jnp.percentile(values, jnp.asarray([5.0, 95.0], values.dtype))
+
+
 def update(
     scale: Float[Array, ""], values: Float[Array, " batch"], *, tau: float = 0.01
 ) -> Float[Array, ""]:
@@ -26,5 +31,5 @@ def update(
         values: Q-values of the *first* step of each sequence; latents further on are imagined.
         tau: Weight of the new batch.
     """
-    low, high = jnp.percentile(values, jnp.asarray([5.0, 95.0], values.dtype))
+    low, high = percentiles(values)
     return (1 - tau) * scale + tau * jnp.maximum(high - low, 1.0)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from parity.agreements import dreamerv3
+from parity.agreements import dreamerv3, tdmpc2
 
-AGREEMENTS = (*dreamerv3.AGREEMENTS,)
+AGREEMENTS = (*dreamerv3.AGREEMENTS, *tdmpc2.AGREEMENTS)

@@ -1,1 +1,1 @@
-"""What runs inside the side environment of nicklashansen/tdmpc2."""
+"""What runs inside the side environments of nicklashansen/tdmpc2."""

@@ -6,13 +6,13 @@ anew with the replacement.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from deviations.faults.replacing import Change, around, replaced
 from parity.implementations import OperationTable
 
-Change = tuple[Any, str, Any]
+__all__ = ["Change", "around", "replaced", "seeded"]
 
 
 def seeded(
@@ -48,23 +48,3 @@ def seeded(
         return {f"dreamerv3.{name}": wrong(f"dreamerv3.{name}") for name in operations}
 
     return overrides
-
-
-@contextlib.contextmanager
-def replaced(*changes: Change) -> Iterator[None]:
-    """Sets attributes, and puts the old ones back."""
-    with contextlib.ExitStack() as undo:
-        for holder, name, value in changes:
-            undo.callback(setattr, holder, name, getattr(holder, name))
-            setattr(holder, name, value)
-        yield
-
-
-def around(holder: Any, name: str, wrong: Callable) -> list[Change]:
-    """The replacement of a function by one that is given the sound one as its first argument."""
-    sound = getattr(holder, name)
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return wrong(sound, *args, **kwargs)
-
-    return [(holder, name, call)]

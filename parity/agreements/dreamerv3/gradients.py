@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from parity.agreements.dreamerv3.entries import agreement
-from parity.agreements.dreamerv3.learning import fixed, truths
+from parity.agreements.measures import fixed, truths
 from parity.claims import AtMost, BitIdentical
 from parity.comparisons import identical
 from parity.operations import Inputs

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from parity.agreements.dreamerv3.entries import agreement
-from parity.agreements.dreamerv3.learning import (
-    compare_outputs,
-    fixed,
-    flags,
-    over,
-    slopes,
-    uniform,
-)
 from parity.agreements.dreamerv3.policies import density_terms, deviation_of
 from parity.agreements.dreamerv3.sizes import (
     bin_expectation,
     bins_of,
     cross_entropy_size,
     lambda_returns,
+)
+from parity.agreements.measures import (
+    compare_outputs,
+    fixed,
+    flags,
+    over,
+    slopes,
+    uniform,
 )
 from parity.claims import AtMost
 from parity.operations import Inputs

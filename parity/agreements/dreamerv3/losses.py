@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from parity.agreements.dreamerv3.entries import agreement
-from parity.agreements.dreamerv3.learning import (
+from parity.agreements.measures import (
     compare_outputs,
     fixed,
     flags,

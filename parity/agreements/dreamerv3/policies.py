@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from parity.agreements.dreamerv3.entries import agreement
-from parity.agreements.dreamerv3.learning import compare_outputs, fixed, over, slopes, uniform
+from parity.agreements.measures import compare_outputs, fixed, over, slopes, uniform
 from parity.claims import AtMost
 from parity.comparisons import in_epsilon
 from parity.operations import Inputs

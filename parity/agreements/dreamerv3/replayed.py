@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from parity.agreements.dreamerv3.entries import agreement
-from parity.agreements.dreamerv3.learning import compare_outputs, fixed, flags, over, uniform
 from parity.agreements.dreamerv3.sizes import (
     GAMMA,
     LAMBDA,
@@ -15,6 +14,7 @@ from parity.agreements.dreamerv3.sizes import (
     cross_entropy_size,
     lambda_returns,
 )
+from parity.agreements.measures import compare_outputs, fixed, flags, over, uniform
 from parity.claims import AtMost
 from parity.operations import Inputs
 from parity.registry import Claim

@@ -6,7 +6,9 @@ import numpy as np
 
 from parity.agreements.dreamerv3.entries import agreement
 from parity.agreements.dreamerv3.imagined import IMAGINATION
-from parity.agreements.dreamerv3.learning import (
+from parity.agreements.dreamerv3.replayed import REPLAYED
+from parity.agreements.dreamerv3.sizes import GAMMA, RETURN_ROUNDINGS, lambda_returns
+from parity.agreements.measures import (
     compare_outputs,
     fixed,
     flags,
@@ -14,8 +16,6 @@ from parity.agreements.dreamerv3.learning import (
     truths,
     uniform,
 )
-from parity.agreements.dreamerv3.replayed import REPLAYED
-from parity.agreements.dreamerv3.sizes import GAMMA, RETURN_ROUNDINGS, lambda_returns
 from parity.claims import AtMost, Measurement, measure_errors
 from parity.comparisons import EPSILON, in_epsilon
 from parity.implementations import Implementation

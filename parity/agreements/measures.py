@@ -1,4 +1,4 @@
-"""What the agreements about losses, returns, policies and the optimiser have in common."""
+"""Measures and cases that the agreements of both agents share."""
 
 from __future__ import annotations
 

@@ -1,0 +1,408 @@
+"""Faults of TD-MPC2's functions, layers, two-hot regression, percentiles and discount."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from deviations.faults.replacing import Change, around
+from deviations.faults.tdmpc2.seeding import fault
+from parity.faults import Fault
+
+KIND = "numerics"
+ENCODE, DECODE, LOSS = (f"tdmpc2-twohot-{name}/equal" for name in ("encode", "decode", "loss"))
+
+
+def _in(module: str, name: str, wrong: Callable) -> Callable[[], list[Change]]:
+    """A function of a module of the core, replaced by one that is given the sound one first."""
+
+    def changes() -> list[Change]:
+        import importlib
+
+        return around(importlib.import_module(f"core.{module}"), name, wrong)
+
+    return changes
+
+
+def _of_support(name: str, wrong: Callable) -> Callable[[], list[Change]]:
+    def changes() -> list[Change]:
+        from core.tdmpc2.twohot import Support
+
+        return around(Support, name, wrong)
+
+    return changes
+
+
+def _jnp() -> Any:
+    import jax.numpy as jnp
+
+    return jnp
+
+
+def _swish(sound, x):
+    import jax
+
+    return jax.nn.silu(x)
+
+
+def _strided(sound, x, length):
+    groups = x.reshape(*x.shape[:-1], length, x.shape[-1] // length)
+    swapped = groups.swapaxes(-1, -2).reshape(x.shape)
+    found = sound(swapped, length).reshape(*x.shape[:-1], x.shape[-1] // length, length)
+    return found.swapaxes(-1, -2).reshape(x.shape)
+
+
+def _whole(sound, x, length):
+    import jax
+
+    return jax.nn.softmax(x, axis=-1)
+
+
+def _no_rescaling(sound, x, keep, rate):
+    return _jnp().where(keep, x, 0)
+
+
+def _unbiased(sound, x, scale, offset):
+    jnp = _jnp()
+    centred = x - jnp.mean(x, axis=-1, keepdims=True)
+    variance = jnp.sum(centred * centred, axis=-1, keepdims=True) / (x.shape[-1] - 1)
+    return centred / jnp.sqrt(variance + 1e-5) * scale + offset
+
+
+def _flax_epsilon(sound, x, scale, offset):
+    jnp = _jnp()
+    centred = x - jnp.mean(x, axis=-1, keepdims=True)
+    variance = jnp.mean(centred * centred, axis=-1, keepdims=True)
+    return centred / jnp.sqrt(variance + 1e-6) * scale + offset
+
+
+def _in_float32(sound, count=101, limit=10.0, dtype="float32"):
+    import numpy as np
+
+    step = np.float32(2 * limit) / np.float32(count - 1)
+    return np.float32(-limit) + step * np.arange(count, dtype=np.float32)
+
+
+def _stretched(sound, count=101, limit=10.0, dtype="float32"):
+    return sound(count, limit * (1 + 1e-4), dtype)
+
+
+def _raw_support(sound, self, value):
+    """Bins in units of the value: the symexp of the grid, and no symlog of the target."""
+    jnp = _jnp()
+    from core.numerics import symexp
+
+    bins = symexp(self.bins(value.dtype))
+    below = jnp.clip(jnp.searchsorted(bins, value, side="right") - 1, 0, self.count - 2)
+    low, high = bins[below], bins[below + 1]
+    share = jnp.clip((value - low) / (high - low), 0, 1)
+    return type(sound(self, value))(below.astype(jnp.int32), share)
+
+
+def _nearest_bin(sound, self, value):
+    found = sound(self, value)
+    return found._replace(share=_jnp().round(found.share))
+
+
+def _no_symlog(sound, self, value):
+    from core.numerics import symexp
+
+    return sound(self, symexp(value))
+
+
+def _floor_formula(sound, self, value):
+    jnp = _jnp()
+    from core.numerics import symlog
+
+    x = jnp.clip(symlog(value), -self.limit, self.limit)
+    place = (x + self.limit) / (2 * self.limit / (self.count - 1))
+    below = jnp.clip(jnp.floor(place), 0, self.count - 2)
+    return type(sound(self, value))(below.astype(jnp.int32), place - below)
+
+
+def _plain_sum(sound, self, logits):
+    import jax
+
+    from core.numerics import symexp
+
+    probs = jax.nn.softmax(logits, axis=-1)
+    return symexp(_jnp().sum(probs * self.bins(logits.dtype), axis=-1))
+
+
+def _no_symexp(sound, self, logits):
+    from core.numerics import symlog
+
+    return symlog(sound(self, logits))
+
+
+def _half_precision(sound, self, logits):
+    import jax
+
+    # A cast there and back would be optimised away.
+    return sound(self, jax.lax.reduce_precision(logits, 8, 7))
+
+
+def _guarded(sound, self, logits, value):
+    import jax
+
+    probs = jax.nn.softmax(logits, axis=-1)
+    return -_jnp().sum(self.encode(value) * _jnp().log(probs + 1e-8), axis=-1)
+
+
+def _without_interpolation(sound, values):
+    """The lower neighbour in full, beside the interpolated value: no weight of its own."""
+    jnp = _jnp()
+    places = jnp.asarray([0.05, 0.95]) * (len(values) - 1)
+    return sound(values) + jnp.sort(values)[jnp.floor(places).astype(int)]
+
+
+def _nearest_rank(sound, values):
+    return _jnp().percentile(values, _jnp().asarray([5.0, 95.0]), method="nearest")
+
+
+def _no_limit(sound, scale, values, *, tau=0.01):
+    from core.tdmpc2.scale import percentiles
+
+    low, high = percentiles(values)
+    return (1 - tau) * scale + tau * (high - low)
+
+
+def _quick_average(sound, scale, values, *, tau=0.01):
+    return sound(scale, values, tau=2 * tau)
+
+
+def _by_steps(sound, self, episode_length):
+    return 1 - 1 / episode_length
+
+
+def _unbounded(sound, self, episode_length):
+    ratio = episode_length / self.discount_denom
+    return (ratio - 1) / ratio
+
+
+def _of_config(wrong: Callable) -> Callable[[], list[Change]]:
+    def changes() -> list[Change]:
+        from core.tdmpc2.config import Config
+
+        return around(Config, "discount", wrong)
+
+    return changes
+
+
+_PERCENTILES = ("tdmpc2-percentiles/equal", "tdmpc2-percentiles/figures", "T25/percentiles")
+_SCALE = ("T25/scale", "T25/exact")
+
+FAULTS: tuple[Fault, ...] = (
+    fault(
+        "X300",
+        "symlog without the 1: ln |x|",
+        KIND,
+        "symlog",
+        _in("numerics", "symlog", lambda sound, x: _jnp().sign(x) * _jnp().log(_jnp().abs(x))),
+        "tdmpc2-symlog/equal",
+    ),
+    fault(
+        "X301",
+        "symexp without the − 1",
+        KIND,
+        "symexp",
+        _in("numerics", "symexp", lambda sound, x: _jnp().sign(x) * _jnp().exp(_jnp().abs(x))),
+        "tdmpc2-symexp/equal",
+    ),
+    fault(
+        "X302",
+        "SiLU in place of Mish",
+        KIND,
+        "mish normed_linear",
+        _in("tdmpc2.layers", "mish", _swish),
+        "tdmpc2-mish/equal",
+        "tdmpc2-normed-linear/equal",
+    ),
+    fault(
+        "X303",
+        "simplices of every V-th feature instead of V neighbours",
+        KIND,
+        "sim_norm",
+        _in("tdmpc2.layers", "sim_norm", _strided),
+        "tdmpc2-simnorm/equal",
+    ),
+    fault(
+        "X304",
+        "one softmax over the whole latent state",
+        KIND,
+        "sim_norm",
+        _in("tdmpc2.layers", "sim_norm", _whole),
+        "tdmpc2-simnorm/equal",
+    ),
+    fault(
+        "X305",
+        "dropout that does not rescale what it keeps",
+        KIND,
+        "normed_linear",
+        _in("tdmpc2.layers", "drop", _no_rescaling),
+        "tdmpc2-normed-linear/equal",
+    ),
+    fault(
+        "X306",
+        "unbiased variance in the layer norm",
+        KIND,
+        "normed_linear",
+        _in("tdmpc2.layers", "layer_norm", _unbiased),
+        "tdmpc2-normed-linear/equal",
+    ),
+    fault(
+        "X307",
+        "ε of the layer norm left at a library's 1e-6",
+        KIND,
+        "normed_linear",
+        _in("tdmpc2.layers", "layer_norm", _flax_epsilon),
+        "tdmpc2-normed-linear/equal",
+    ),
+    fault(
+        "X308",
+        "bins evaluated in float32",
+        KIND,
+        "twohot_bins",
+        _in("tdmpc2.twohot", "make_bins", _in_float32),
+        "T24/bins-rounding",
+    ),
+    fault(
+        "X309",
+        "limit of the bins wrong by 1e-4",
+        KIND,
+        "twohot_bins",
+        _in("tdmpc2.twohot", "make_bins", _stretched),
+        "T24/bins",
+        "T24/bins-rounding",
+    ),
+    fault(
+        "F01.tdmpc2",
+        "DreamerV3's support: bins in units of the value, targets without symlog",
+        KIND,
+        "twohot_encode twohot_loss",
+        _of_support("place", _raw_support),
+        ENCODE,
+        LOSS,
+        "T24/encode",
+        "T24/encode-exact",
+    ),
+    fault(
+        "X310",
+        "all weight on the nearest bin",
+        KIND,
+        "twohot_encode twohot_loss",
+        _of_support("place", _nearest_bin),
+        ENCODE,
+        LOSS,
+        "T24/encode",
+        "T24/encode-exact",
+    ),
+    fault(
+        "F13.tdmpc2",
+        "targets that are not compressed by symlog",
+        KIND,
+        "twohot_encode twohot_loss",
+        _of_support("place", _no_symlog),
+        ENCODE,
+        LOSS,
+        "T24/encode",
+        "T24/encode-exact",
+    ),
+    fault(
+        "X311",
+        "the reference's floor formula for targets",
+        KIND,
+        "twohot_encode",
+        _of_support("place", _floor_formula),
+        "T24/encode-exact",
+    ),
+    fault(
+        "X312",
+        "the expectation as one plain sum over the bins",
+        KIND,
+        "twohot_decode",
+        _of_support("decode", _plain_sum),
+        "T24/uniform-zero",
+    ),
+    fault(
+        "X313",
+        "predictions left in symlog space",
+        KIND,
+        "twohot_decode",
+        _of_support("decode", _no_symexp),
+        DECODE,
+        "T24/decode",
+        "T24/decode-exact",
+    ),
+    fault(
+        "X314",
+        "logits rounded to bfloat16 before they are decoded",
+        KIND,
+        "twohot_decode",
+        _of_support("decode", _half_precision),
+        DECODE,
+        "T24/decode",
+        "T24/decode-exact",
+    ),
+    fault(
+        "X315",
+        "logarithm of a probability guarded by 1e-8",
+        KIND,
+        "twohot_loss",
+        _of_support("loss", _guarded),
+        LOSS,
+        "T24/log-probabilities",
+    ),
+    fault(
+        "F64",
+        "percentile without interpolation: the lower neighbour is not weighted",
+        KIND,
+        "percentiles running_scale",
+        _in("tdmpc2.scale", "percentiles", _without_interpolation),
+        *_PERCENTILES,
+        *_SCALE,
+    ),
+    fault(
+        "X316",
+        "percentile of the nearest rank",
+        KIND,
+        "percentiles running_scale",
+        _in("tdmpc2.scale", "percentiles", _nearest_rank),
+        *_PERCENTILES,
+        *_SCALE,
+    ),
+    fault(
+        "X317",
+        "running scale that may fall below 1",
+        KIND,
+        "running_scale",
+        _in("tdmpc2.scale", "update", _no_limit),
+        *_SCALE,
+    ),
+    fault(
+        "X318",
+        "running scale that moves twice as fast",
+        KIND,
+        "running_scale",
+        _in("tdmpc2.scale", "update", _quick_average),
+        *_SCALE,
+    ),
+    fault(
+        "F66",
+        "discount heuristic on steps without the divisor",
+        KIND,
+        "discount",
+        _of_config(_by_steps),
+        "tdmpc2-discount/equal",
+        "tdmpc2-discount/figures",
+    ),
+    fault(
+        "F66.bounds",
+        "discount heuristic without its bounds",
+        KIND,
+        "discount",
+        _of_config(_unbounded),
+        "tdmpc2-discount/equal",
+        "tdmpc2-discount/figures",
+    ),
+)

@@ -1,0 +1,13 @@
+"""The agreements of TD-MPC2."""
+
+from __future__ import annotations
+
+from parity.agreements.tdmpc2 import initialisation, networks, numerics, policies, twohot
+
+AGREEMENTS = (
+    *numerics.AGREEMENTS,
+    *twohot.AGREEMENTS,
+    *networks.AGREEMENTS,
+    *policies.AGREEMENTS,
+    *initialisation.AGREEMENTS,
+)

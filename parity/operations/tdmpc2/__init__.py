@@ -1,0 +1,11 @@
+"""The TD-MPC2 operations.
+
+Axis names: B rows, N bins, F features, K updates; those of parameters are in `parameters`.
+Everything random is an input.
+"""
+
+from __future__ import annotations
+
+from parity.operations.tdmpc2 import networks, numerics, policies
+
+OPERATIONS = (*numerics.OPERATIONS, *networks.OPERATIONS, *policies.OPERATIONS)

@@ -1,0 +1,13 @@
+"""All operations that nicklashansen/tdmpc2 answers, by name.
+
+Runs inside the side environment. Every answer comes from calling the reference's own functions
+and classes; the modules joined here only build them, feed them and read them.
+"""
+
+from reference_harness.tdmpc2 import networks, numerics, policies
+
+OPERATIONS = {
+    **numerics.OPERATIONS,
+    **networks.OPERATIONS,
+    **policies.OPERATIONS,
+}
