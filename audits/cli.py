@@ -28,6 +28,14 @@ _COMMANDS = {
         "audits.cartpole.record_command:record",
         "Keep finished runs, for comparisons that need no reference.",
     ),
+    "paper": (
+        "audits.paper.command:app",
+        "Validate the core against the published curves of both papers.",
+    ),
+    "references": (
+        "audits.references.command:app",
+        "The published curves, and what is kept of them.",
+    ),
 }
 
 
@@ -87,11 +95,14 @@ def _explain(error: Exception) -> int:
 
 def _mendable() -> tuple[type[Exception], ...]:
     from audits.cartpole.errors import AuditError
+    from audits.paper.errors import PaperError
+    from audits.references.errors import ReferenceDataError
     from audits.run_files import RunFileError
     from reference_harness.dreamerv3.training.settings import SettingsError
     from reference_harness.errors import HarnessError
 
-    return (AuditError, RunFileError, SettingsError, HarnessError, OSError)
+    ours = (AuditError, PaperError, ReferenceDataError, RunFileError)
+    return (*ours, SettingsError, HarnessError, OSError)
 
 
 def _version() -> str:

@@ -247,7 +247,7 @@ def fragility(subject: Implementation, reference: Implementation, inputs: Inputs
 
 def whole_runs(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
     raise CannotMeasureError(
-        "a statistic of whole training runs of both sides; the core has no training loop yet"
+        "a statistic of whole training runs, which no operation answers: see `audit cartpole`"
     )
 
 

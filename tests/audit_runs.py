@@ -57,7 +57,8 @@ def write_run(folder, side, seed, scale=1.0):
     write_lines(folder / "episodes.jsonl", episodes)
     write_lines(folder / "records.jsonl", list(records(side, seed, rng, episodes, scale)))
     updates = PLAN.settings(seed).updates_at(PLAN.steps)
-    timing = {"rows": PLAN.steps, "updates": updates, "flush_episodes": flushed, "wall_s": 60.0}
+    timing = {"rows": PLAN.steps, "updates": updates, "flush_episodes": flushed}
+    timing |= {"wall_s": 60.0, "cpu_s": 90.0}
     write_json(folder / "timing.json", timing)
     write_json(folder / "finished.json", {"settings": settings, "program": "dreamerv3-29eb964"})
 

@@ -43,7 +43,9 @@ def random_state(agent, seed=0):
 
     def drawn(path, leaf):
         x = rng.normal(size=leaf.shape) / np.sqrt(leaf.shape[-2] if leaf.ndim > 1 else 100)
-        return jnp.asarray(x + (path[-1].key == "scale"), jnp.float32)
+        return jnp.asarray(
+            x + (jax.tree_util.keystr(path[-1:], simple=True) == "scale"), jnp.float32
+        )
 
     params, target_q = jax.tree_util.tree_map_with_path(drawn, (shapes.params, shapes.target_q))
     zeros = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes)

@@ -148,9 +148,9 @@ def test_both_forms_of_the_entropy_are_those_of_their_formulas():
     density = -0.5 * noise**2 - log_std
     constant = 0.5 * np.log(2 * np.pi)
     paper = -(3 * (density.sum(-1) - constant) - squashing)
-    ours = policy.density_entropy(*map(jnp.asarray, (noise, log_std, squashing)))
+    ours = policy.density_entropy(*map(jnp.asarray, (noise, log_std, squashing)), noise.shape[-1])
     np.testing.assert_allclose(ours, paper, rtol=1e-5)
     later = -3 * (density - constant).sum(-1)
-    ours = policy.scaled_entropy(*map(jnp.asarray, (noise, log_std, squashing)))
+    ours = policy.scaled_entropy(*map(jnp.asarray, (noise, log_std, squashing)), noise.shape[-1])
     np.testing.assert_allclose(ours, later, rtol=1e-5)
     assert np.abs(paper - later).min() > 0.1

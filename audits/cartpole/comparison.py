@@ -54,6 +54,7 @@ class Provenance(msgspec.Struct, frozen=True):
         cores: That it might use.
         together: Seeds that ran in the same program.
         hours: Wall time of the run.
+        processor_hours: Of all processors together.
     """
 
     side: str
@@ -65,6 +66,7 @@ class Provenance(msgspec.Struct, frozen=True):
     cores: list[int]
     together: list[int]
     hours: float
+    processor_hours: float
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -180,6 +182,7 @@ def _provenance(run: Run, source: str) -> Provenance:
         args.get("cores", []),
         finished.get("together", [run.seed]),
         float(run.timing.get("wall_s") or math.nan) / 3600,
+        float(run.timing.get("cpu_s") or math.nan) / 3600,
     )
 
 

@@ -167,7 +167,7 @@ def write_seed(
         "rows": int(state.tick) * config.train.n_envs,
         "updates": int(np.asarray(state.learners.train.updates)[index]),
         "flush_episodes": flushed,
-        "wall_s": records[-1]["wall_s"],
+        **_cost(log),
     }
     write_json(folder / "timing.json", facts)
     write_json(folder / "finished.json", {"settings": settings, "together": list(config.seeds)})
@@ -218,10 +218,7 @@ def episodes_of(state: Any, index: int, seed: int) -> tuple[list[dict[str, Any]]
 
 
 def _records(log: list[dict[str, Any]], seed: int) -> Any:
-    wall = rows = 0.0
-    for entry in log:
-        wall += (entry["rows"] - rows) / entry["time/rows_per_second"]
-        rows = entry["rows"]
+    for index, entry in enumerate(log, start=1):
         low, high = entry["retnorm/low"], entry["retnorm/high"]
         yield {
             "side": "ours",
@@ -239,8 +236,18 @@ def _records(log: list[dict[str, Any]], seed: int) -> Any:
                 if name.startswith("train/") and entry["updates"]
             },
             "retnorm": {"lo": low, "hi": high, "scale": entry["retnorm/scale"]},
-            "wall_s": wall,
+            "wall_s": _cost(log[:index])["wall_s"],
         }
+
+
+def _cost(log: list[dict[str, Any]]) -> dict[str, float]:
+    """Seconds on the clock and of processors that the rows in a log took; interruptions not."""
+    wall = processor = rows = 0.0
+    for entry in log:
+        seconds = (entry["rows"] - rows) / entry["time/rows_per_second"]
+        wall, processor = wall + seconds, processor + seconds * entry["time/busy_cores"]
+        rows = entry["rows"]
+    return {"wall_s": wall, "cpu_s": processor}
 
 
 def _arguments(settings: dict[str, Any], config: Any, state: Any) -> dict[str, Any]:

@@ -129,14 +129,15 @@ def provenance_lines(summary: Summary) -> list[str]:
     lines = [_provenance(entry) for entry in summary.provenance]
     for side in ("ours", "reference"):
         entries = [entry for entry in summary.provenance if entry.side == side]
-        lines.append(f"{side}, all seeds: {number(core_hours(entries), 3)} core hours")
+        hours = number(processor_hours(entries), 3)
+        lines.append(f"{side}, all seeds: {hours} hours of a processor")
     return lines
 
 
-def core_hours(entries: Sequence[Provenance]) -> float:
-    """Wall hours times cores; seeds that ran in one program are counted once."""
+def processor_hours(entries: Sequence[Provenance]) -> float:
+    """What a side cost; seeds that ran in one program are counted once."""
     programs = {tuple(entry.together): entry for entry in entries}
-    return sum(entry.hours * max(1, len(entry.cores)) for entry in programs.values())
+    return sum(entry.processor_hours for entry in programs.values())
 
 
 def _provenance(entry: Provenance) -> str:

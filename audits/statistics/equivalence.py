@@ -28,7 +28,8 @@ class Equivalence:
     """Two one-sided Welch tests of ours against the reference (Schuirmann 1987).
 
     Attributes:
-        difference: Mean of ours − mean of the reference, in the units of the values.
+        difference: Mean of ours − mean of the reference, in the units of the values; of several
+            tasks, its mean over them.
         low: Lower end of the 1 − 2α interval of the difference.
         high: Its upper end.
         margin: Differences of less than this count as none.
@@ -65,15 +66,38 @@ def equivalence(
     Raises:
         ValueError: A side has no value, a value is not finite, or the margin is not above 0.
     """
-    a, b = _checked(ours), _checked(reference)
-    if not margin > 0 or not 0 < alpha < 0.5:
-        raise ValueError(f"margin {margin} must be above 0, alpha {alpha} between 0 and 0.5")
-    difference = float(a.mean() - b.mean())
-    if len(a) < 2 or len(b) < 2:
+    return mean_equivalence([(ours, reference)], margin, alpha)
+
+
+def mean_equivalence(
+    pairs: Sequence[tuple[Sequence[float], Sequence[float]]], margin: float, alpha: float = 0.05
+) -> Equivalence:
+    """Whether the mean over several tasks is the same up to a margin.
+
+    The tasks are given and not drawn: their differences are averaged, and what is left to
+    chance is the seeds of each side in each task, whose variances add up.
+
+    Args:
+        pairs: Of each task, our values and the reference's, one per seed.
+        margin: Above 0, in the units of the values.
+        alpha: Level of each one-sided test.
+
+    Raises:
+        ValueError: There is no task, a side has no value, a value is not finite, or the margin
+            is not above 0.
+    """
+    sides = [(_checked(ours), _checked(reference)) for ours, reference in pairs]
+    if not sides or not margin > 0 or not 0 < alpha < 0.5:
+        raise ValueError(
+            f"expected a task or more, not {len(sides)}; margin {margin} must be above 0, alpha "
+            f"{alpha} between 0 and 0.5"
+        )
+    difference = float(np.mean([a.mean() - b.mean() for a, b in sides]))
+    if any(len(values) < 2 for side in sides for values in side):
         return Equivalence(
             difference, -math.inf, math.inf, margin, alpha, 0.0, 1.0, 1.0, Verdict.INCONCLUSIVE
         )
-    error, degrees = _welch(a, b)
+    error, degrees = _welch(sides)
     if error == 0.0:
         # Seeds that all agree: there is nothing left to be unsure about.
         inside = abs(difference) < margin
@@ -119,10 +143,13 @@ def _checked(values: Sequence[float]) -> np.ndarray:
     return array
 
 
-def _welch(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
-    """Standard error of the difference, and Welch–Satterthwaite's degrees of freedom."""
-    u, v = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
-    if u + v == 0.0:
-        return 0.0, float(len(a) + len(b) - 2)
-    degrees = (u + v) ** 2 / (u**2 / (len(a) - 1) + v**2 / (len(b) - 1))
-    return math.sqrt(u + v), float(degrees)
+def _welch(sides: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[float, float]:
+    """Standard error of the mean difference, and Welch–Satterthwaite's degrees of freedom."""
+    terms = [
+        (values.var(ddof=1) / len(values), len(values) - 1) for side in sides for values in side
+    ]
+    total = sum(term for term, _ in terms)
+    if total == 0.0:
+        return 0.0, float(sum(degrees for _, degrees in terms))
+    degrees = total**2 / sum(term**2 / degrees for term, degrees in terms)
+    return math.sqrt(total) / len(sides), float(degrees)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -11,6 +12,7 @@ _MOST_SEEDS = 1_000
 _QUADRATURE = 60  # midpoints of the distribution of each standard deviation
 
 
+@functools.lru_cache(maxsize=1024)
 def equivalence_power(
     seeds: int,
     deviation: float,
@@ -51,6 +53,7 @@ def equivalence_power(
     return float(np.mean(np.where(reach > 0, inside, 0.0)))
 
 
+@functools.lru_cache(maxsize=1024)
 def seeds_needed(
     deviation: float, margin: float, *, power: float = 0.8, alpha: float = 0.05
 ) -> int | None:

@@ -69,6 +69,7 @@ def train_to_the_end(
     train, seeds, evaluate = config.train, config.seeds, programs.evaluate
     tick, pace = int(state.tick), _Pace(config.chunk_seconds)
     saved = window_start = time.perf_counter()
+    processor_start = time.process_time()
     window_tick, window_updates = tick, int(train.updates_after(tick))
     log_ticks = train.ticks_of(train.log_every)
     eval_ticks = train.ticks_of(config.eval_every) if config.eval_every else 0
@@ -95,9 +96,11 @@ def train_to_the_end(
             speeds = {
                 "time/rows_per_second": (tick - window_tick) * train.n_envs / elapsed,
                 "time/updates_per_second": (done - window_updates) / elapsed,
+                "time/busy_cores": (time.process_time() - processor_start) / elapsed,
             }
             figures |= {name: np.full(len(seeds), speed) for name, speed in speeds.items()}
             window_start, window_tick, window_updates = time.perf_counter(), tick, done
+            processor_start = time.process_time()
         if evaluate is not None and (tick % eval_ticks == 0 or tick == train.ticks):
             scores, lengths = jax.device_get(evaluate(state))
             figures["eval/return"], figures["eval/length"] = scores.mean(-1), lengths.mean(-1)

@@ -135,6 +135,10 @@ def decode(logits: Float[Array, "*batch bins"], bins: Bins) -> Float[Array, "*ba
     The division by the sum comes last. If the probabilities were formed first, a compiler
     would contract p_j − p_i = e_j · r − e_i · r to a single rounding of one of the products:
     the two no longer cancel, and the rounding of 1/255 times 4.85e8 is 0.1.
+
+    The weights are summed as the reference sums them, not over the pairs as in
+    `core.tdmpc2.twohot`: sums that round alike keep the two within 2.9 instead of
+    3.0 ε·E|b| of each other (claim `D22/decode`).
     """
     weights = jnp.exp(logits - jax.lax.stop_gradient(logits.max(-1, keepdims=True)))
     return expectation(weights, bins) / weights.sum(-1)

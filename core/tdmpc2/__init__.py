@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from core.tdmpc2.agent import Agent, TrainState
     from core.tdmpc2.config import ERAS, SIZES, Config, ConfigError
     from core.tdmpc2.losses import Batch
+    from core.tdmpc2.tasks import Tasks
 
-__all__ = ["ERAS", "SIZES", "Agent", "Batch", "Config", "ConfigError", "TrainState"]
+__all__ = ["ERAS", "SIZES", "Agent", "Batch", "Config", "ConfigError", "Tasks", "TrainState"]
 
 _MODULES = {
     "Agent": "agent",
@@ -27,6 +28,7 @@ _MODULES = {
     "ConfigError": "config",
     "ERAS": "config",
     "SIZES": "config",
+    "Tasks": "tasks",
     "TrainState": "agent",
 }
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int
 
@@ -22,6 +23,7 @@ from core.tdmpc2.losses import Batch
 from core.tdmpc2.noise import PlanNoise, UpdateNoise, draw_plan_noise, draw_update_noise
 from core.tdmpc2.optimizer import Optimizers, add, clip, make_optimizers, move_towards
 from core.tdmpc2.planner import Plan
+from core.tdmpc2.tasks import Tasks
 from core.tdmpc2.world_model import ModelParams, NetworkParams, Params, WorldModel
 
 Metrics = dict[str, Float[Array, ""]]
@@ -39,6 +41,8 @@ class TrainState(NamedTuple):
         policy_gradient_norm: Of the policy's last gradient, clipped: what the paper era counts
             when it clips the model's next one.
         updates: How many there were.
+        task_gradient: Of the last policy's loss, by the vectors of the tasks, where the next
+            update of the model counts it too.
     """
 
     params: Params
@@ -48,28 +52,38 @@ class TrainState(NamedTuple):
     scale: Float[Array, ""]
     policy_gradient_norm: Float[Array, ""]
     updates: Int[Array, ""]
+    task_gradient: Float[Array, "tasks task_dim"] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Agent:
-    """The algorithm for one configuration and one task.
+    """The algorithm for one configuration and one task, or several.
 
     Attributes:
         config: The configuration.
         observation_size: Length of an observation.
         action_size: Length of an action.
         episode_length: Steps of an episode, which the discount follows.
+        tasks: Where there are several; see `of_tasks`.
     """
 
     config: Config
     observation_size: int
     action_size: int
     episode_length: int
+    tasks: Tasks | None = None
+
+    @classmethod
+    def of_tasks(cls, config: Config, tasks: Tasks) -> Agent:
+        """The agent of several tasks: batches, plans and actions then say which one."""
+        return cls(
+            config, tasks.observation_size, tasks.action_size, max(tasks.episode_lengths), tasks
+        )
 
     @functools.cached_property
     def model(self) -> WorldModel:
         """The networks, without parameters."""
-        return WorldModel(self.config, self.observation_size, self.action_size)
+        return WorldModel(self.config, self.observation_size, self.action_size, self.tasks)
 
     @functools.cached_property
     def optimizers(self) -> Optimizers:
@@ -78,8 +92,15 @@ class Agent:
 
     @property
     def discount(self) -> float:
-        """γ of the task."""
+        """γ of the one task."""
         return self.config.discount(self.episode_length)
+
+    def discount_of(self, task: Int[Array, "*batch"] | None) -> float | Float[Array, "*batch"]:
+        """γ of the tasks with these indices, where there are several."""
+        if self.tasks is None:
+            return self.discount
+        every = [self.config.discount(length) for length in self.tasks.episode_lengths]
+        return jnp.asarray(np.asarray(every, np.float32))[task]
 
     def init(self, key: Array) -> TrainState:
         """Draws parameters; the target networks start as a copy of the Q networks."""
@@ -87,12 +108,18 @@ class Agent:
         return TrainState(
             params=params,
             target_q=jax.tree.map(jnp.copy, params.model.q),
-            model_optimizer=self.optimizers.model.init(params.model),
+            model_optimizer=self.optimizers.model.init(cast(optax.Params, params.model)),
             policy_optimizer=self.optimizers.policy.init(params.policy),
             scale=scale.initial(),
             policy_gradient_norm=jnp.zeros((), jnp.float32),
             updates=jnp.zeros((), jnp.int32),
+            task_gradient=jax.tree.map(jnp.zeros_like, params.model.tasks) if self._leaks else None,
         )
+
+    @property
+    def _leaks(self) -> bool:
+        """Whether the policy's loss reaches the next update of the tasks' vectors."""
+        return self.tasks is not None and self.config.policy_trains_tasks
 
     def initial_carry(self, n: int) -> Float[Array, "n H actions"]:
         """What acting in n environments remembers: the mean of the last plan, at first zero."""
@@ -126,6 +153,7 @@ class Agent:
         observation: Float[Array, "n observation_size"],
         t0: Bool[Array, " n"],
         noise: PlanNoise,
+        task: Int[Array, " n"] | None = None,
     ) -> tuple[Float[Array, "n H actions"], Float[Array, "n actions"]]:
         """Chooses actions in n environments.
 
@@ -135,15 +163,17 @@ class Agent:
             observation: In units of the environment.
             t0: Whether it is the first of an episode.
             noise: From `acting_noise`.
+            task: Index of the task in each, where there are several.
 
         Returns:
             The carry of this step and the actions, in [−1, 1].
         """
         if not self.config.mpc:
-            latent = self.model.encode(params.model, observation)
-            return carry, self.model.act(params.policy, latent, noise.action).action
+            model = self.model.of_task(params.model, task)
+            latent = model.encode(params.model, observation)
+            return carry, model.act(params.policy, latent, noise.action).action
         plan = functools.partial(self.plan, params)
-        plans = jax.vmap(plan)(observation, carry, t0, noise)
+        plans = jax.vmap(plan)(observation, carry, t0, noise, task)
         return plans.mean, plans.action
 
     def plan(
@@ -153,11 +183,15 @@ class Agent:
         previous: Float[Array, "H actions"],
         t0: Bool[Array, ""] | bool,
         noise: PlanNoise,
+        task: Int[Array, ""] | None = None,
     ) -> Plan:
-        """Plans in one environment; see `planner.plan`."""
-        return planner.plan(
-            self.model, params, self.discount, observation, previous, jnp.asarray(t0), noise
-        )
+        """Plans in one environment; see `planner.plan`.
+
+        The vectors of the tasks are read and not shortened in place: planning writes no
+        parameters (row T15).
+        """
+        model, discount = self.model.of_task(params.model, task), self.discount_of(task)
+        return planner.plan(model, params, discount, observation, previous, jnp.asarray(t0), noise)
 
     def update(
         self, state: TrainState, batch: Batch, noise: UpdateNoise
@@ -179,28 +213,38 @@ class Agent:
         self, state: TrainState, batch: Batch, noise: UpdateNoise
     ) -> tuple[TrainState, Intermediates]:
         """One update, as `update`, with every named intermediate instead of the metrics."""
-        params, c = state.params, self.config
-        target = losses.targets(self.model, params, state.target_q, self.discount, batch, noise)
+        c, task = self.config, batch.task
+        params = state.params._replace(model=self.model.shorten(state.params.model, task))
+        networks, discount = self.model.of_task(params.model, task), self.discount_of(task)
+        target = losses.targets(networks, params, state.target_q, discount, batch, noise)
 
         def model_loss(model_params: ModelParams) -> tuple[Array, losses.ModelLosses]:
-            result = losses.model_losses(self.model, model_params, batch, target, noise)
+            networks = self.model.of_task(model_params, task)
+            result = losses.model_losses(networks, model_params, batch, target, noise)
             return result.total, result
 
         gradients, model = jax.grad(model_loss, has_aux=True)(params.model)
+        if self._leaks:
+            gradients = gradients._replace(tasks=gradients.tasks + state.task_gradient)
         counted = state.policy_gradient_norm if c.clip_with_policy else 0.0
         clipped = clip(gradients, c.grad_clip_norm, counted)
         steps, model_optimizer = self.optimizers.model.update(
-            clipped.gradient, state.model_optimizer, params.model
+            clipped.gradient, state.model_optimizer, cast(optax.Params, params.model)
         )
-        model_params = add(params.model, steps)
+        model_params = self.model.shorten(add(params.model, steps), task)
 
-        def policy_loss(policy_params: NetworkParams) -> tuple[Array, losses.PolicyLoss]:
+        def policy_loss(
+            policy_params: NetworkParams, table: Float[Array, "tasks task_dim"] | None
+        ) -> tuple[Array, losses.PolicyLoss]:
+            networks = self.model.of_task(model_params._replace(tasks=table), task)
             result = losses.policy_loss(
-                self.model, policy_params, model_params.q, state.scale, model.latents, noise
+                networks, policy_params, model_params.q, state.scale, model.latents, noise
             )
             return result.total, result
 
-        policy_gradients, policy = jax.grad(policy_loss, has_aux=True)(params.policy)
+        (policy_gradients, task_gradient), policy = jax.grad(
+            policy_loss, argnums=(0, 1), has_aux=True
+        )(params.policy, model_params.tasks)
         policy_clipped = clip(policy_gradients, c.grad_clip_norm)
         policy_steps, policy_optimizer = self.optimizers.policy.update(
             policy_clipped.gradient, state.policy_optimizer, params.policy
@@ -214,6 +258,7 @@ class Agent:
             scale=policy.scale,
             policy_gradient_norm=policy_clipped.own_norm,
             updates=state.updates + 1,
+            task_gradient=task_gradient if self._leaks else None,
         )
         return after, Intermediates(
             target,

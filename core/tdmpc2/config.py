@@ -35,6 +35,14 @@ _ORDERED = (
     ("num_pi_trajs", "num_samples"),
 )
 
+# Row T14: the vectors of tasks are 96 long by default, as the paper says; the reference's own
+# checkpoints of mt30 are narrower at some sizes (`common/parser.py:41-56@5f6fade`).
+MT30_WIDTHS: Mapping[int, Mapping[str, int]] = {
+    5: {"task_dim": 64},
+    19: {"task_dim": 64, "latent_dim": 512},
+    48: {"task_dim": 64},
+}
+
 # What a commit of the reference sets differently from the defaults, which are those of
 # 5f6fade, the paper's era. The first commit, b67b21c, has the same agent.
 ERAS: Mapping[str, Mapping[str, Any]] = {
@@ -46,7 +54,12 @@ ERAS: Mapping[str, Mapping[str, Any]] = {
         "policy_entropy": "scaled",
         "clip_with_policy": False,
     },
-    "e9f5932": {"q_dropout": "training", "policy_entropy": "scaled", "clip_with_policy": False},
+    "e9f5932": {
+        "q_dropout": "training",
+        "policy_entropy": "scaled",
+        "clip_with_policy": False,
+        "policy_trains_tasks": True,
+    },
 }
 
 
@@ -106,6 +119,9 @@ class Config(StrictConfig):
             "scaled" leaves the squashing out. See `core.tdmpc2.policy`.
         clip_with_policy: Whether the norm that clips the model's gradient includes the clipped
             gradient of the previous policy update, as in the paper's era.
+        task_dim: Length of the vectors that tell tasks apart, where there are several.
+        policy_trains_tasks: Whether the gradient of the policy's loss by these vectors is added
+            to that of the model's next update, as at e9f5932, where nothing clears it.
     """
 
     enc_dim: int = 256
@@ -151,6 +167,8 @@ class Config(StrictConfig):
     q_init: str = "normal"
     policy_entropy: str = "density"
     clip_with_policy: bool = True
+    task_dim: int = 96
+    policy_trains_tasks: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

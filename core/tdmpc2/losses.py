@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from core.tdmpc2 import scale
 from core.tdmpc2.noise import UpdateNoise
@@ -29,12 +29,14 @@ class Batch(NamedTuple):
         reward: Received for it.
         terminated: 1 where the episode ended by itself right after it, so that nothing
             follows; all 0 where episodes only end by time.
+        task: Index of each sequence's task, where there are several.
     """
 
     observation: Float[Array, "H1 B observation_size"]
     action: Float[Array, "H B actions"]
     reward: Float[Array, "H B"]
     terminated: Float[Array, "H B"]
+    task: Int[Array, " B"] | None = None
 
 
 class Targets(NamedTuple):
@@ -57,7 +59,7 @@ def targets(
     model: WorldModel,
     params: Params,
     target_q: NetworkParams,
-    discount: float,
+    discount: float | Float[Array, " B"],
     batch: Batch,
     noise: UpdateNoise,
 ) -> Targets:
@@ -67,7 +69,7 @@ def targets(
         model: The networks.
         params: Encoder and policy are read.
         target_q: Parameters of the target Q networks.
-        discount: γ.
+        discount: γ, or that of each sequence.
         batch: The sequences.
         noise: The part of it named target is read.
     """

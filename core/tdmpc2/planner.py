@@ -73,7 +73,7 @@ class Plan(NamedTuple):
 def plan(
     model: WorldModel,
     params: Params,
-    discount: float,
+    discount: float | Float[Array, ""],
     observation: Float[Array, " observation_size"],
     previous: Float[Array, "H actions"],
     t0: Bool[Array, ""],
@@ -82,7 +82,7 @@ def plan(
     """Plans from one observation.
 
     Args:
-        model: The networks.
+        model: The networks, of one task.
         params: Their parameters.
         discount: γ.
         observation: In units of the environment.
@@ -95,6 +95,11 @@ def plan(
         (row T16).
     """
     c = model.config
+
+    def masked(actions: Array) -> Array:
+        """Actions without the ones that the task has not."""
+        return actions if model.task is None else actions * model.task.mask
+
     latent = model.encode(params.model, observation[None])
     policy_actions = policy_trajectories(model, params, latent, noise.policy_action)
     policy_return, policy_last = rollout(model, params.model, discount, latent, policy_actions)
@@ -104,7 +109,7 @@ def plan(
     ) -> tuple[Gaussian, Iteration]:
         samples, value_action, q, q_keep = inputs
         mean, std = gaussian.mean[:, None], gaussian.std[:, None]
-        sampled = jnp.clip(mean + std * samples, -1.0, 1.0)
+        sampled = masked(jnp.clip(mean + std * samples, -1.0, 1.0))
         sampled_return, sampled_last = rollout(model, params.model, discount, latent, sampled)
         last = jnp.concatenate([policy_last, sampled_last])
         final_action = model.act(params.policy, last, value_action).action
@@ -113,7 +118,7 @@ def plan(
         values = jnp.nan_to_num(returns + discount**c.horizon * value)
         actions = jnp.concatenate([policy_actions, sampled], axis=1)
         elites, weights = weigh_elites(values, c)
-        fitted = fit(actions[:, elites], weights, c)
+        fitted = Gaussian(*map(masked, fit(actions[:, elites], weights, c)))
         return fitted, Iteration(actions, values, elites, weights, fitted)
 
     inputs = (noise.samples, noise.value_action, noise.q, noise.q_keep)
@@ -155,7 +160,7 @@ def policy_trajectories(
 def rollout(
     model: WorldModel,
     params: ModelParams,
-    discount: float,
+    discount: float | Float[Array, ""],
     latent: Float[Array, "1 latent"],
     actions: Float[Array, "H n actions"],
 ) -> tuple[Float[Array, " n"], Float[Array, "n latent"]]:

@@ -38,6 +38,7 @@ def sample(
     outputs: Float[Array, "*batch two_actions"],
     noise: Float[Array, "*batch actions"],
     config: Config,
+    mask: Float[Array, "*batch actions"] | None = None,
 ) -> PolicySample:
     """Draws actions.
 
@@ -45,21 +46,28 @@ def sample(
         outputs: Of the policy network.
         noise: Standard normal.
         config: Bounds of the deviation and the form of the entropy.
+        mask: 1 for the actions that the task has, where not every task has all of them. The
+            others are 0, and are not counted.
     """
     mean, raw = jnp.split(outputs, 2, axis=-1)
     low, high = config.log_std_min, config.log_std_max
     log_std = low + 0.5 * (high - low) * (jnp.tanh(raw) + 1)
+    count: Array | int = noise.shape[-1]
+    if mask is not None:
+        mean, log_std, noise = mean * mask, log_std * mask, noise * mask
+        count = mask.sum(-1)
     action = jnp.tanh(mean + noise * jnp.exp(log_std))
     # log |d tanh|, of which the density loses as much as squashing compresses.
     squashing = jnp.sum(jnp.log(jax.nn.relu(1 - action * action) + 1e-6), axis=-1)
     form = density_entropy if config.policy_entropy == "density" else scaled_entropy
-    return PolicySample(jnp.tanh(mean), log_std, action, form(noise, log_std, squashing))
+    return PolicySample(jnp.tanh(mean), log_std, action, form(noise, log_std, squashing, count))
 
 
 def density_entropy(
     noise: Float[Array, "*batch actions"],
     log_std: Float[Array, "*batch actions"],
     squashing: Float[Array, "*batch"],
+    count: Float[Array, "*batch"] | int,
 ) -> Float[Array, "*batch"]:
     """The paper era's −log π: A times a Gaussian log-density whose constant is counted once.
 
@@ -69,13 +77,14 @@ def density_entropy(
     Source: `common/math.py:17-43@5f6fade`.
     """
     residual = jnp.sum(-0.5 * noise * noise - log_std, axis=-1)
-    return squashing - noise.shape[-1] * (residual - _HALF_LOG_2PI)
+    return squashing - count * (residual - _HALF_LOG_2PI)
 
 
 def scaled_entropy(
     noise: Float[Array, "*batch actions"],
     log_std: Float[Array, "*batch actions"],
     squashing: Float[Array, "*batch"],
+    count: Float[Array, "*batch"] | int,
 ) -> Float[Array, "*batch"]:
     """The later form: −log π of the squashed Gaussian, times a ratio that undoes the squashing.
 
@@ -86,4 +95,4 @@ def scaled_entropy(
     """
     gaussian = jnp.sum(-0.5 * noise * noise - log_std - _HALF_LOG_2PI, axis=-1)
     log_prob = gaussian - squashing
-    return -log_prob * (noise.shape[-1] * gaussian / (log_prob + 1e-8))
+    return -log_prob * (count * gaussian / (log_prob + 1e-8))

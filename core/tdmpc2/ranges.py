@@ -17,6 +17,7 @@ RANGES: Mapping[str, Range] = {
     "simnorm_dim": WIDTH,
     # Two different networks are drawn for every estimate.
     "num_q": Range(2, 1000, whole=True),
+    "task_dim": WIDTH,
     "dropout": DECAY,
     "bins": Range(3, 2**20 + 1, whole=True, odd=True),
     "vmax": Range(0.1, 80),

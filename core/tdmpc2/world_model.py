@@ -1,7 +1,6 @@
 """The networks as functions of their parameters: the one place that knows their inputs.
 
-Everything that is learned beside the observation and the actions, such as what distinguishes
-one task from another, is one more part of these inputs.
+What distinguishes one task from another is one more part of these inputs.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from core.tdmpc2 import policy
 from core.tdmpc2.config import Config
 from core.tdmpc2.layers import Perceptron
 from core.tdmpc2.policy import PolicySample
+from core.tdmpc2.tasks import INITIAL_RANGE, Task, Tasks, shorten_rows, shortened
 from core.tdmpc2.twohot import Support
 
 NetworkParams = dict[str, Any]
@@ -31,12 +31,14 @@ class ModelParams(NamedTuple):
         dynamics: Latent state and action to the next latent state.
         reward: Latent state and action to the logits of a reward.
         q: The ensemble: like one Q network, with a leading axis of networks.
+        tasks: The vector of every task, where there are several.
     """
 
     encoder: NetworkParams
     dynamics: NetworkParams
     reward: NetworkParams
     q: NetworkParams
+    tasks: Float[Array, "tasks task_dim"] | None = None
 
 
 class Params(NamedTuple):
@@ -51,11 +53,20 @@ class WorldModel:
     """The networks of one configuration, observation size and number of actions.
 
     Methods take latent states and actions with any leading axes.
+
+    Attributes:
+        config: The configuration.
+        observation_size: Length of an observation.
+        action_size: Length of an action.
+        tasks: Where there are several; `of_task` then says which one a state belongs to.
+        task: What `of_task` has set.
     """
 
     config: Config
     observation_size: int
     action_size: int
+    tasks: Tasks | None = None
+    task: Task | None = None
 
     @functools.cached_property
     def support(self) -> Support:
@@ -99,12 +110,48 @@ class WorldModel:
     def _hidden(self) -> tuple[int, ...]:
         return (self.config.mlp_dim,) * 2
 
+    def of_task(self, params: ModelParams, index: Int[Array, "*batch"] | None) -> WorldModel:
+        """The same networks, told which tasks the states belong to that they will be given.
+
+        Args:
+            params: Their table of tasks is read, and shortened where it is too long.
+            index: Of tasks; its axes broadcast with the leading ones of the states. None where
+                there is one task.
+
+        Raises:
+            ValueError: There are several tasks, and no index.
+        """
+        if self.tasks is None:
+            return self
+        table, index = _told(params, index)
+        task = Task(shortened(table[index]), jnp.asarray(self.tasks.masks)[index])
+        return dataclasses.replace(self, task=task)
+
+    def shorten(self, params: ModelParams, index: Int[Array, " batch"] | None) -> ModelParams:
+        """Parameters after the vectors of these tasks have been read in training."""
+        if self.tasks is None:
+            return params
+        return params._replace(tasks=shorten_rows(*_told(params, index)))
+
+    def _of(self, first: Array, *others: Array) -> tuple[Array, ...]:
+        """Inputs of a network, in the reference's order: the task follows the first of them."""
+        return (first, *others) if self.task is None else (first, self.task.vector, *others)
+
     def init(self, key: Array) -> Params:
         """Draws parameters; every network and every member of the ensemble has its own key."""
         observation = jnp.zeros((1, self.observation_size))
         latent = jnp.zeros((1, self.config.latent_dim))
         action = jnp.zeros((1, self.action_size))
         keys = jax.random.split(key, 5)
+        table = None
+        if self.tasks is not None:
+            shape, bound = (len(self.tasks), self.config.task_dim), INITIAL_RANGE
+            table = jax.random.uniform(
+                jax.random.fold_in(key, len(keys)), shape, minval=-bound, maxval=bound
+            )
+            observation, latent = (
+                jnp.pad(x, ((0, 0), (0, shape[1]))) for x in (observation, latent)
+            )
 
         def draw(network: Perceptron, key: Array, *inputs: Array) -> NetworkParams:
             return dict(network.init(key, *inputs)["params"])
@@ -115,6 +162,7 @@ class WorldModel:
             dynamics=draw(self.dynamics, keys[1], latent, action),
             reward=draw(self.reward_head, keys[2], latent, action),
             q=jax.vmap(lambda k: draw(self.q_network, k, latent, action))(members),
+            tasks=table,
         )
         return Params(model, draw(self.policy_network, keys[4], latent))
 
@@ -122,7 +170,7 @@ class WorldModel:
         self, params: ModelParams, observation: Float[Array, "*batch observation_size"]
     ) -> Float[Array, "*batch latent"]:
         """The latent state of an observation, in units of the environment."""
-        return _apply(self.encoder, params.encoder, observation)
+        return _apply(self.encoder, params.encoder, *self._of(observation))
 
     def next(
         self,
@@ -131,7 +179,7 @@ class WorldModel:
         action: Float[Array, "*batch actions"],
     ) -> Float[Array, "*batch latent"]:
         """The latent state that an action leads to."""
-        return _apply(self.dynamics, params.dynamics, latent, action)
+        return _apply(self.dynamics, params.dynamics, *self._of(latent, action))
 
     def reward_logits(
         self,
@@ -140,7 +188,7 @@ class WorldModel:
         action: Float[Array, "*batch actions"],
     ) -> Float[Array, "*batch bins"]:
         """Logits of the reward of taking an action; `support.decode` makes it a scalar."""
-        return _apply(self.reward_head, params.reward, latent, action)
+        return _apply(self.reward_head, params.reward, *self._of(latent, action))
 
     def act(
         self,
@@ -155,7 +203,9 @@ class WorldModel:
             latent: Latent states.
             noise: Standard normal.
         """
-        return policy.sample(_apply(self.policy_network, params, latent), noise, self.config)
+        outputs = _apply(self.policy_network, params, *self._of(latent))
+        mask = None if self.task is None else self.task.mask
+        return policy.sample(outputs, noise, self.config, mask)
 
     def q_logits(
         self,
@@ -174,7 +224,7 @@ class WorldModel:
         """
 
         def one(params: NetworkParams, keep: Array | None) -> Array:
-            return _apply(self.q_network, params, latent, action, keep=keep)
+            return _apply(self.q_network, params, *self._of(latent, action), keep=keep)
 
         return jax.vmap(one)(params, keep)
 
@@ -197,6 +247,12 @@ class WorldModel:
         """
         drawn = jax.tree.map(lambda x: x[members], params)
         return self.support.decode(self.q_logits(drawn, latent, action, keep))
+
+
+def _told(params: ModelParams, index: Array | None) -> tuple[Array, Array]:
+    if params.tasks is None or index is None:
+        raise ValueError("an agent of several tasks has to be told which one: `task`, its index")
+    return params.tasks, index
 
 
 def _apply(network: Perceptron, params: NetworkParams, *parts: Array, **options: Any) -> Array:

@@ -5,6 +5,8 @@ classes; the modules joined here only build them, feed them and read them.
 """
 
 from reference_harness.dreamerv3 import (
+    decoder,
+    events,
     gradients,
     imagination,
     latent,
@@ -13,6 +15,7 @@ from reference_harness.dreamerv3 import (
     numerics,
     optimizer,
     policies,
+    precision,
     replay,
     returns,
     rows,
@@ -27,6 +30,9 @@ OPERATIONS = {
     **replay.OPERATIONS,
     **rows.OPERATIONS,
     **runs.OPERATIONS,
+    **events.OPERATIONS,
+    **decoder.OPERATIONS,
+    **precision.OPERATIONS,
     **losses.OPERATIONS,
     **returns.OPERATIONS,
     **policies.OPERATIONS,

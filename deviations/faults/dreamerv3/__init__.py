@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from deviations.faults.dreamerv3 import (
     acting,
+    decoder,
+    events,
     gradients,
     imagination,
     latent,
@@ -13,6 +15,7 @@ from deviations.faults.dreamerv3 import (
     optimizer,
     parameters,
     policies,
+    precision,
     recurrence,
     replay,
     replay_contexts,
@@ -36,6 +39,9 @@ FAULTS: tuple[Fault, ...] = (
     *replay.FAULTS,
     *rows.FAULTS,
     *runs.FAULTS,
+    *events.FAULTS,
+    *decoder.FAULTS,
+    *precision.FAULTS,
     *losses.FAULTS,
     *policies.FAULTS,
     *returns.FAULTS,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from parity.core_subject.dreamerv3 import (
+    decoder,
+    events,
     gradients,
     latent,
     losses,
@@ -10,6 +12,7 @@ from parity.core_subject.dreamerv3 import (
     numerics,
     optimizer,
     policies,
+    precision,
     replay,
     returns,
     rows,
@@ -23,6 +26,9 @@ TABLE = {
     **replay.TABLE,
     **rows.TABLE,
     **runs.TABLE,
+    **events.TABLE,
+    **decoder.TABLE,
+    **precision.TABLE,
     **losses.TABLE,
     **returns.TABLE,
     **policies.TABLE,

@@ -9,6 +9,8 @@ answer both alike.
 from __future__ import annotations
 
 from parity.operations.dreamerv3 import (
+    decoder,
+    events,
     gradients,
     latent,
     losses,
@@ -16,6 +18,7 @@ from parity.operations.dreamerv3 import (
     numerics,
     optimizer,
     policies,
+    precision,
     replay,
     returns,
     rows,
@@ -29,6 +32,9 @@ OPERATIONS = (
     *replay.OPERATIONS,
     *rows.OPERATIONS,
     *runs.OPERATIONS,
+    *events.OPERATIONS,
+    *decoder.OPERATIONS,
+    *precision.OPERATIONS,
     *losses.OPERATIONS,
     *returns.OPERATIONS,
     *policies.OPERATIONS,
