@@ -15,9 +15,7 @@ import numpy as np
 
 from core.dreamerv3.config import Config
 from core.dreamerv3.types import ActionSpace, Continuous, Discrete
-
-Dtype = Literal["float32", "bfloat16"]
-Arrays = dict[str, np.ndarray]
+from parity.trace.quantity import Arrays, Dtype
 
 SIZES = ("tiny", "1m", "12m")
 
@@ -61,6 +59,11 @@ class Problem:
     seed: int = 0
 
     @property
+    def kind(self) -> Literal["discrete", "continuous"]:
+        """Of the actions."""
+        return "discrete" if isinstance(self.actions, Discrete) else "continuous"
+
+    @property
     def dtype(self) -> str:
         """The compute dtype of both sides."""
         return self.config.compute_dtype
@@ -72,7 +75,6 @@ class Problem:
             dtype: float32, bfloat16, or float64 for the run that the others are held against.
         """
         c = self.config
-        discrete = isinstance(self.actions, Discrete)
         size = self.actions.n if isinstance(self.actions, Discrete) else self.actions.size
         return {
             "overrides": {
@@ -88,7 +90,7 @@ class Problem:
             },
             "spaces": {
                 "observation_size": self.observation_size,
-                "kind": "discrete" if discrete else "continuous",
+                "kind": self.kind,
                 "actions": size,
             },
             "batch": self.batch,

@@ -6,15 +6,11 @@ a trace also starts from a state without such zeros and ones, made from a fresh 
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from core.dreamerv3 import twohot
-from parity.trace.reference import ReferenceState
-
-Start = Literal["initial", "spread"]
-STARTS: tuple[Start, ...] = ("initial", "spread")
+from parity.trace.dreamerv3.reference import ReferenceState
+from parity.trace.sides import Start
 
 _TWOHOT = ("rew", "critic", "slowcritic")
 _SLOPE = 1.2  # of the two-hot logits over |symlog| of their bins

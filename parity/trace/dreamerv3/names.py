@@ -13,6 +13,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from parity.trace.sides import NameMapError
+
 Shape = tuple[int, ...]
 
 NETWORKS = ("enc", "dyn", "dec", "rew", "con", "actor", "critic")
@@ -36,10 +38,6 @@ _LAYERS = (
 )
 _LEAVES = ((r"(?:/linear)?/(kernel|bias)", r"/\1"), (r"/scale", r"/norm/scale"))
 _PADDED = re.compile(r"agent/(rew|critic)/dist/out/(kernel|bias)")
-
-
-class NameMapError(Exception):
-    """The parameters of the two sides do not stand for each other; names which do not."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,13 +12,14 @@ from core.dreamerv3 import twohot
 from core.dreamerv3.types import Discrete
 from parity.implementations import AnswerError, Implementation
 from parity.subjects import TRAINING_STEP
-from parity.trace.answers import Answers
-from parity.trace.meanings import MEANINGS
-from parity.trace.names import NameMap
-from parity.trace.problem import Arrays, Problem, make_rows
-from parity.trace.quantities import quantities, renamed
-from parity.trace.reference import ReferenceState, slow_critic
-from parity.trace.subject import TracedCore
+from parity.trace.dreamerv3.meanings import MEANINGS
+from parity.trace.dreamerv3.names import NameMap
+from parity.trace.dreamerv3.problem import Problem, make_rows
+from parity.trace.dreamerv3.quantities import quantities, renamed
+from parity.trace.dreamerv3.reference import ReferenceState, slow_critic
+from parity.trace.dreamerv3.subject import TracedCore
+from parity.trace.quantity import Arrays
+from parity.trace.sides import Answers
 
 
 class TracedPort:
@@ -41,15 +42,15 @@ class TracedPort:
         self._core = TracedCore(problem)  # of which only the names are used
 
     def names(self, reference: ReferenceState) -> NameMap:
-        """See `TracedSubject`."""
+        """See `Subject`."""
         return self._core.names(reference)
 
     def leaves(self, names: NameMap) -> Mapping[str, str]:
-        """See `TracedSubject`."""
+        """See `Subject`."""
         return {ours: theirs.removeprefix("agent/") for ours, theirs in names.names.items()}
 
     def carried_over(self, reference: ReferenceState, names: NameMap) -> dict[str, Any]:
-        """See `TracedSubject`: what the port is told of the state."""
+        """See `Subject`: what the port is told of the state."""
         leaves = self.leaves(names)
         slow = slow_critic(reference, names)
         ends = ("low", "high")
@@ -61,7 +62,7 @@ class TracedPort:
         }
 
     def step(self, before: dict[str, Any], rows: Arrays, noise: Arrays) -> tuple[Arrays, None]:
-        """See `TracedSubject`; there is no state after it, so it is the only one.
+        """See `Subject`; there is no state after it, so it is the only one.
 
         Raises:
             CannotMeasureError: The port takes no training step.

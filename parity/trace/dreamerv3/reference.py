@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from parity.trace.names import NETWORKS, NameMap
-from parity.trace.problem import MARGINS, Arrays, Problem
+from parity.trace.dreamerv3.names import NETWORKS, NameMap
+from parity.trace.dreamerv3.problem import MARGINS, Problem
+from parity.trace.quantity import Arrays
 from parity.workers import Asked, ask, start_reference
 from reference_harness.home import data_folder
 

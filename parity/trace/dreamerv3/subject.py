@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,9 +15,10 @@ from core.dreamerv3.agent import Agent, TrainNoise, TrainState
 from core.dreamerv3.normaliser import Percentiles
 from core.dreamerv3.optimizer import LaPropState
 from core.dreamerv3.types import Context, Discrete, Latent, Rows
-from parity.trace.names import NameMap, match
-from parity.trace.problem import Arrays, Problem
-from parity.trace.reference import ReferenceState, slow_critic
+from parity.trace.dreamerv3.names import NameMap, match
+from parity.trace.dreamerv3.problem import Problem
+from parity.trace.dreamerv3.reference import ReferenceState, slow_critic
+from parity.trace.quantity import Arrays
 
 # Losses come out of `Agent.loss` without their weights, and are compared with them.
 _WEIGHTS = {
@@ -30,34 +31,6 @@ _WEIGHTS = {
     "critic_loss": "critic_scale",
     "repval_loss": "repval_scale",
 }
-
-
-class TracedSubject(Protocol):
-    """Whoever takes the steps that are held against the reference's.
-
-    Attributes:
-        name: What reports call it.
-        partial: Whether it may leave quantities out.
-    """
-
-    name: str
-    partial: bool
-
-    def names(self, reference: ReferenceState) -> NameMap:
-        """Which of the core's parameters is which; raises `NameMapError` where one is not."""
-        ...
-
-    def leaves(self, names: NameMap) -> Mapping[str, str]:
-        """What the subject's arrays call each of the core's parameters."""
-        ...
-
-    def carried_over(self, reference: ReferenceState, names: NameMap) -> Any:
-        """The reference's state, before its first step, as the subject's."""
-        ...
-
-    def step(self, before: Any, rows: Arrays, noise: Arrays) -> tuple[Arrays, Any]:
-        """One step: its arrays under the names of `quantities`, and the state after it."""
-        ...
 
 
 class TracedCore:
@@ -82,7 +55,7 @@ class TracedCore:
         return match(ours, {name: v.shape for name, v in reference.parameters.items()})
 
     def leaves(self, names: NameMap) -> Mapping[str, str]:
-        """See `TracedSubject`."""
+        """See `Subject`."""
         return {name: name for name in names.names}
 
     def carried_over(self, reference: ReferenceState, names: NameMap) -> TrainState:
