@@ -13,8 +13,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from core.dreamerv3.metrics import LOSSES
-
 RECENT = 10
 
 
@@ -52,7 +50,7 @@ class Fault(NamedTuple):
 
     Attributes:
         update: The update, counted from 1; 0 while all is well.
-        term: Index of the term in `watched`.
+        term: Its index in the agent's list of them.
     """
 
     update: Int[Array, ""]
@@ -88,6 +86,18 @@ def add_step(
         window_score=episodes.window_score + jnp.sum(jnp.where(is_last, score, 0.0)),
         window_length=episodes.window_length + jnp.sum(jnp.where(is_last, length, 0)),
         window_finished=episodes.window_finished + jnp.sum(is_last, dtype=jnp.int32),
+    )
+
+
+def begin(episodes: Episodes, is_first: Bool[Array, " n_envs"]) -> Episodes:
+    """Forgets the episodes before those whose first step comes next.
+
+    For a collector without rows that lead from one episode to the next, which `add_step` takes
+    for the beginning.
+    """
+    return episodes._replace(
+        score=jnp.where(is_first, 0.0, episodes.score),
+        length=jnp.where(is_first, 0, episodes.length),
     )
 
 
@@ -140,30 +150,27 @@ def start_window(fresh: Bool[Array, ""], episodes: Episodes, sums: Sums) -> tupl
     return cut, jax.tree.map(emptied, sums)
 
 
-def watched(metrics: Mapping[str, object]) -> tuple[str, ...]:
-    """The metrics that must be finite, in the order in which an update computes them.
-
-    Every term of the loss, the total, then the norms: a fault is named where it began.
-    """
-    order = [f"{name}_loss" for name in (*LOSSES, "opt")]
-    order += [f"opt_{name}_norm" for name in ("grad", "update", "param")]
-    return tuple(name for name in order if name in metrics)
-
-
 def no_fault() -> Fault:
     """While all is well."""
     return Fault(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
 
 
-def check(fault: Fault, metrics: Mapping[str, Float[Array, ""]], update: Int[Array, ""]) -> Fault:
+def check(
+    fault: Fault,
+    metrics: Mapping[str, Float[Array, ""]],
+    update: Int[Array, ""],
+    terms: tuple[str, ...],
+) -> Fault:
     """Remembers the first term that is not finite.
 
     Args:
         fault: So far.
         metrics: Of this update.
         update: Its number, counted from 1.
+        terms: Names of the metrics that must be finite, in the order in which an update
+            computes them: a fault is named where it began.
     """
-    bad = ~jnp.isfinite(jnp.stack([metrics[name] for name in watched(metrics)]))
+    bad = ~jnp.isfinite(jnp.stack([metrics[name] for name in terms]))
     first = (fault.update == 0) & jnp.any(bad)
     return Fault(
         jnp.where(first, update, fault.update),

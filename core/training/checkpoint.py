@@ -17,7 +17,7 @@ from typing import Any
 
 import orbax.checkpoint as ocp
 
-from core.dreamerv3.storable import as_before, checksum, in_shapes, named, storable
+from core.training.storable import as_before, checksum, in_shapes, named, storable
 
 KEPT = 2
 _DESCRIPTION = ("identity", "checksums", "shapes")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from core.config import ConfigError
-from core.dreamerv3.ranges import RANGES
-from core.dreamerv3.train_config import TrainConfig
 from core.ranges import check
+from core.training.ranges import RANGES
+from core.training.train_config import TrainConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,7 @@ class RunConfig:
         """What a resumed run must have in common with the one that saved.
 
         Neither the length of the run is part of it nor the size of the ring, which is made
-        to fit on resumption (`core.dreamerv3.resumption`).
+        to fit on resumption (`core.training.resumption`).
         """
         train = dataclasses.asdict(self.train)
         agent = {f"agent.{key}": value for key, value in train.pop("agent").items()}

@@ -17,7 +17,7 @@ import psutil
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from core.config import ConfigError
-from core.dreamerv3.train import RunState, Train
+from core.training.program import RunState, Train
 
 _TOGETHER, _APART = PartitionSpec(), PartitionSpec("seeds")
 _STATE = RunState(tick=_TOGETHER, learners=_APART)  # type: ignore[arg-type]

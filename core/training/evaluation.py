@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from core.dreamerv3.agent import Agent, Carry
-from core.dreamerv3.world_model import Params
 from core.environments import Environment, rows
+
+Carry = TypeVar("Carry")
 
 
 class Playing(NamedTuple):
@@ -18,24 +19,28 @@ class Playing(NamedTuple):
 
     step: Int[Array, ""]
     environments: rows.RowState
-    carry: Carry
+    carry: Any
     score: Float[Array, " n"]
     length: Int[Array, " n"]
     done: Bool[Array, " n"]
 
 
 def play(
-    agent: Agent, environment: Environment, params: Params, key: PRNGKeyArray, episodes: int
+    act: Callable[[Carry, rows.Observed, PRNGKeyArray], tuple[Carry, Array]],
+    environment: Environment,
+    carry: Carry,
+    key: PRNGKeyArray,
+    episodes: int,
 ) -> tuple[Float[Array, " n"], Int[Array, " n"]]:
     """Plays one episode in each of a number of fresh environments, side by side.
 
-    The policy samples, as in training: the reference has no other mode. Episodes that are
-    over go on, unseen, until the last one is.
+    Episodes that are over go on, unseen, until the last one is.
 
     Args:
-        agent: Whose policy.
+        act: What the agent remembers, the rows it sees and a key, to what it remembers then
+            and its actions.
         environment: Must end its episodes, by itself or by a time limit.
-        params: The agent's.
+        carry: What the agent remembers at first.
         key: Initial states and all draws.
         episodes: How many.
 
@@ -47,8 +52,7 @@ def play(
 
     def step(now: Playing) -> Playing:
         seen = rows.current(now.environments)
-        noise = agent.acting_noise(jax.random.fold_in(for_noise, now.step), episodes)
-        carry, action, _ = agent.act(params, now.carry, seen.observation, seen.is_first, noise)
+        carry, action = act(now.carry, seen, jax.random.fold_in(for_noise, now.step))
         environments = jax.vmap(lambda state, a: rows.advance(environment, state, a))(
             now.environments, action
         )
@@ -64,6 +68,6 @@ def play(
 
     zeros = jnp.zeros(episodes, jnp.float32)
     none = jnp.zeros(episodes, jnp.int32)
-    start = Playing(none[0], started, agent.initial_carry(episodes), zeros, none, none != 0)
+    start = Playing(none[0], started, carry, zeros, none, none != 0)
     end = jax.lax.while_loop(lambda now: ~jnp.all(now.done), step, start)
     return end.score, end.length

@@ -12,28 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from core.dreamerv3.checkpoint import Checkpoints
-from core.dreamerv3.interruption import Interruption
-from core.dreamerv3.logging import MetricsLog
-from core.dreamerv3.progress import ProgressBar
-from core.dreamerv3.run_config import RunConfig
-from core.dreamerv3.train import RunState
-
-
-class RunError(Exception):
-    """A run can not start or can not go on."""
-
-
-class RunInterruptedError(RunError):
-    """A run was asked to stop.
-
-    Attributes:
-        number: The signal that asked.
-    """
-
-    def __init__(self, message: str, number: int):
-        super().__init__(message)
-        self.number = number
+from core.training.checkpoint import Checkpoints
+from core.training.errors import RunError, RunInterruptedError
+from core.training.interruption import Interruption, interruptible
+from core.training.logging import MetricsLog
+from core.training.program import RunState, Train
+from core.training.progress import ProgressBar
+from core.training.run_config import RunConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,14 +26,14 @@ class Programs:
     """The compiled functions of a run.
 
     Attributes:
-        chunk: As `Train.chunk`; its state is donated.
-        evaluate: As `Train.evaluate`; None without evaluations.
-        terms: As `Train.terms`.
+        train: What they were compiled from.
+        chunk: Its `chunk`; the state is donated.
+        evaluate: Its `evaluate`; None without evaluations.
     """
 
+    train: Train
     chunk: Callable[..., Any]
     evaluate: Callable[..., Any] | None
-    terms: tuple[str, ...]
 
 
 def train_to_the_end(
@@ -67,51 +52,51 @@ def train_to_the_end(
         RunError: A loss was not finite.
     """
     train, seeds, evaluate = config.train, config.seeds, programs.evaluate
+    quiet = programs.train.ticks_without_updates
     tick, pace = int(state.tick), _Pace(config.chunk_seconds)
     saved = window_start = time.perf_counter()
     processor_start = time.process_time()
-    window_tick, window_updates = tick, int(train.updates_after(tick))
+    window_tick, window_updates = tick, _updates(state)
     log_ticks = train.ticks_of(train.log_every)
     eval_ticks = train.ticks_of(config.eval_every) if config.eval_every else 0
     while tick < train.ticks:
         ends = [train.ticks, *(tick - tick % n + n for n in (log_ticks, eval_ticks) if n)]
-        if tick < train.ticks_without_updates:
-            ends.append(train.ticks_without_updates)
-        elif tick == train.ticks_without_updates:
+        if tick < quiet:
+            ends.append(quiet)
+        elif tick == quiet:
             pace = _Pace(config.chunk_seconds)  # from here on a tick takes far longer
-        ticks = min(pace.ticks, min(ends) - tick)
-        updates, began = int(train.updates_after(tick)), time.perf_counter()
+        before, ticks = tick, min(pace.ticks, min(ends) - tick)
+        updates, began = _updates(state), time.perf_counter()
         state, metrics = programs.chunk(state, jnp.int32(ticks))
         tick = int(state.tick)  # waits for the device
         pace.took(ticks, time.perf_counter() - began)
-        _stop_at_fault(state, seeds, programs.terms, checkpoints)
-        rows, done = tick * train.n_envs, int(train.updates_after(tick))
-        speed = (done - updates) / (time.perf_counter() - began)
+        _stop_at_fault(state, seeds, programs.train.terms, checkpoints)
+        programs.train.check(state, seeds)
+        rows, done = tick * train.n_envs, _updates(state)
+        speed = float(np.mean(done - updates)) / (time.perf_counter() - began)
         bar.move(rows, speed, float(np.mean(metrics["episode/recent_return"])))
 
-        figures: dict[str, np.ndarray] = {}
-        if tick % log_ticks == 0 or tick == train.ticks:
+        moved, figures = tick > before, {}
+        if moved and (tick % log_ticks == 0 or tick == train.ticks):
             figures = {name: np.asarray(value) for name, value in metrics.items()}
             elapsed = time.perf_counter() - window_start
-            speeds = {
-                "time/rows_per_second": (tick - window_tick) * train.n_envs / elapsed,
-                "time/updates_per_second": (done - window_updates) / elapsed,
-                "time/busy_cores": (time.process_time() - processor_start) / elapsed,
-            }
-            figures |= {name: np.full(len(seeds), speed) for name, speed in speeds.items()}
+            rows_per_second = (tick - window_tick) * train.n_envs / elapsed
+            busy_cores = (time.process_time() - processor_start) / elapsed
+            figures["time/rows_per_second"] = np.full(len(seeds), rows_per_second)
+            figures["time/busy_cores"] = np.full(len(seeds), busy_cores)
+            figures["time/updates_per_second"] = (done - window_updates) / elapsed
             window_start, window_tick, window_updates = time.perf_counter(), tick, done
             processor_start = time.process_time()
-        if evaluate is not None and (tick % eval_ticks == 0 or tick == train.ticks):
-            scores, lengths = jax.device_get(evaluate(state))
-            figures["eval/return"], figures["eval/length"] = scores.mean(-1), lengths.mean(-1)
-            figures["eval/returns"], figures["eval/lengths"] = scores, lengths
+        if moved and evaluate is not None and (tick % eval_ticks == 0 or tick == train.ticks):
+            figures |= _evaluated(evaluate, state, interruption)
         if figures:
             for i, seed in enumerate(seeds):
                 own = {name: values[i].tolist() for name, values in figures.items()}
-                log.write(rows, seed, {"updates": done} | own)
-            bar.note(_summary(rows, done, figures))
+                log.write(rows, seed, {"updates": int(done[i])} | own)
+            bar.note(_summary(rows, done, figures, programs.train.loss))
         asked = interruption.number
-        if asked or tick == train.ticks or time.perf_counter() - saved >= config.save_every:
+        due = asked or tick == train.ticks or time.perf_counter() - saved >= config.save_every
+        if due and checkpoints.latest != rows:
             with interruption.held():
                 checkpoints.save(rows, state)
             saved = time.perf_counter()
@@ -121,6 +106,22 @@ def train_to_the_end(
                 asked,
             )
     return state
+
+
+def _evaluated(
+    evaluate: Callable[..., Any], state: RunState, interruption: Interruption
+) -> dict[str, np.ndarray]:
+    # An evaluation can take minutes. One that is interrupted is made again: nothing has been
+    # saved since it began.
+    scores, lengths = interruptible(
+        lambda: jax.device_get(evaluate(state)), interruption, lambda: None
+    )
+    return {
+        "eval/return": scores.mean(-1),
+        "eval/length": lengths.mean(-1),
+        "eval/returns": scores,
+        "eval/lengths": lengths,
+    }
 
 
 class _Pace:
@@ -156,16 +157,21 @@ def _stop_at_fault(
         )
 
 
-def _summary(rows: int, updates: int, figures: dict[str, np.ndarray]) -> str:
+def _updates(state: RunState) -> np.ndarray:
+    return np.array(state.learners.train.updates)  # a copy: the state's buffers are used again
+
+
+def _summary(rows: int, updates: np.ndarray, figures: dict[str, np.ndarray], loss: str) -> str:
     """The figures that a person follows, one line for all seeds."""
     shown = {
         "return": "episode/return",
         "eval": "eval/return",
-        "loss": "train/opt_loss",
+        "loss": f"train/{loss}",
         "updates/s": "time/updates_per_second",
         "rows/s": "time/rows_per_second",
     }
-    parts = [f"{rows:,} rows", f"{updates:,} updates"]
+    counted = sorted({f"{count:,}" for count in updates.tolist()})
+    parts = [f"{rows:,} rows", f"{' '.join(counted)} updates"]
     for label, name in shown.items():
         if name in figures:
             values = [f"{value:.4g}" if math.isfinite(value) else "–" for value in figures[name]]
