@@ -67,5 +67,5 @@ def test_saved_inputs_are_read_as_the_kit_s_readme_says(tmp_path, monkeypatch, c
 
 def test_every_row_that_the_readme_calls_complete_has_claims():
     registry = load_registry()
-    assert all(registry[row].claims for row in ("D6", "D22", "D23", "D26", "D27"))
-    assert sum(not entry.claims for entry in registry) == 25
+    rows = [entry for entry in registry if entry.kind == "deviation"]
+    assert {row.id for row in rows if row.id[0] in "DE" and not row.claims} == {"E18", "E21"}
