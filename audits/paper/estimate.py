@@ -1,0 +1,118 @@
+"""What a run needs, before it is made: memory from shapes, time from a calibration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from audits.paper.calibration import Calibration, read_calibration
+from audits.paper.liveness import array_bytes, temporary_bytes
+from audits.paper.registry import RunSpec
+from audits.paper.training import program
+
+_KEPT = 3  # checkpoints on the disk while one is written: the two that stay, and the new one
+_PROCESS = 4 * 2**30  # bytes: an interpreter with jax, compilers and physics
+_COPIES = 2  # of the state on the host while it is saved: as it is fetched, and as it is written
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """Memory of a run, in bytes.
+
+    Attributes:
+        replay: Of one seed's rings, for the whole run.
+        learner: Of its parameters, optimiser and moments.
+        other: Of its environments, acting state and sums.
+        working: What an update needs beside, of one seed.
+        seeds: That are side by side.
+    """
+
+    replay: int
+    learner: int
+    other: int
+    working: int
+    seeds: int
+
+    @property
+    def state(self) -> int:
+        """Of all seeds: what a checkpoint holds."""
+        return self.seeds * (self.replay + self.learner + self.other)
+
+    @property
+    def device(self) -> int:
+        """Of the device, for state and work."""
+        return self.state + self.seeds * self.working
+
+    @property
+    def host(self) -> int:
+        """Of the machine, beside a device of its own."""
+        return _PROCESS + _COPIES * self.state
+
+    @property
+    def disk(self) -> int:
+        """Of the checkpoints, before they are compressed."""
+        return _KEPT * self.state
+
+
+def memory(spec: RunSpec) -> Memory:
+    """Memory of a run, from the shapes of its program.
+
+    The ring has its final size from the beginning, and the state is overwritten in place, so
+    that nothing is there twice.
+
+    Raises:
+        PaperError: The core does not train this agent.
+        EnvironmentSetupError: The environment is not installed.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    _, train, shape = program(spec)
+    learner = shape.learners
+    parts = {name: _bytes(getattr(learner, name)) for name in learner._fields}
+    replay, learned = parts.pop("replay"), parts.pop("train")
+    seeds = len(spec.seeds)
+    working = temporary_bytes(train.chunk, shape, jax.ShapeDtypeStruct((), jnp.int32))
+    return Memory(
+        replay // seeds,
+        learned // seeds,
+        sum(parts.values()) // seeds,
+        working // seeds,
+        seeds,
+    )
+
+
+def _bytes(tree: Any) -> int:
+    import jax
+
+    return sum(array_bytes(leaf) for leaf in jax.tree.leaves(tree))
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """What a run needs.
+
+    Attributes:
+        run: Its name.
+        memory: From shapes.
+        calibration: What was measured on a device; None if nothing was.
+    """
+
+    run: str
+    memory: Memory
+    calibration: Calibration | None
+
+    @property
+    def hours(self) -> float | None:
+        """Of the whole run, as measured; None if nothing was."""
+        return None if self.calibration is None else self.calibration.seconds / 3600
+
+
+def estimated(spec: RunSpec, out: Path) -> Estimate:
+    """The estimate of a run, with the calibration that is kept of it.
+
+    Args:
+        spec: The run.
+        out: The folder of the runs.
+    """
+    return Estimate(spec.name, memory(spec), read_calibration(spec, out))
