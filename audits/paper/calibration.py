@@ -74,8 +74,8 @@ def calibrate(spec: RunSpec, *, seconds: float = 30.0) -> Calibration:
     evaluate = jax.jit(train.evaluate).lower(shape).compile() if spec.eval_episodes else None
     compilation = time.perf_counter() - began
     state = jax.jit(train.init)(keys)
-    state, _ = compiled(state, jnp.int32(config.train.ticks_without_updates + 1))
-    jax.block_until_ready(state)
+    while not np.any(state.learners.train.updates) and int(state.tick) < config.train.ticks:
+        state, _ = compiled(state, jnp.int32(1))
     ticks, spent, step = 0, 0.0, 1
     while spent < seconds and int(state.tick) < config.train.ticks:
         step = min(2 * step, config.train.ticks - int(state.tick))
@@ -97,7 +97,7 @@ def calibrate(spec: RunSpec, *, seconds: float = 30.0) -> Calibration:
         len(spec.seeds),
         f"{device.platform} {device.device_kind}",
         round(compilation, 2),
-        spent / ticks,
+        spent / max(ticks, 1),
         round(evaluation, 3),
         config.train.ticks,
         len(spec.records) if evaluate else 0,

@@ -1,12 +1,15 @@
 """The agents' training, behind one interface. What is the core's own is named here only.
 
-A run of the core keeps a log with a line per seed and window, and checkpoints named by their
-rows; it is started and resumed by one call. That is all that the rest of the audit relies on.
+An agent that can be trained has the modules `run`, `train` and `train_config` in its package. A
+run keeps a log with a line per seed and window, and checkpoints named by their rows; it is
+started and resumed by one call. That is all that the rest of the audit relies on.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,7 +30,7 @@ class InterruptedRunError(PaperError):
 
 def offered(agent: str) -> bool:
     """Whether the core trains an agent."""
-    return agent == "dreamerv3"
+    return importlib.util.find_spec(f"core.{agent}.run") is not None
 
 
 def require(spec: RunSpec) -> None:
@@ -51,11 +54,9 @@ def run_config(spec: RunSpec, folder: Path, save_every: float = 900.0) -> Any:
         folder: Where it is kept.
         save_every: Seconds between checkpoints.
     """
-    from core.dreamerv3 import RunConfig, TrainConfig
-
     chunk = spec.progress(spec.chunk)
-    return RunConfig(
-        train=TrainConfig(
+    return _module(spec, "run").RunConfig(
+        train=_module(spec, "train_config").TrainConfig(
             agent=agent_config(spec),
             steps=spec.progress(spec.budget),
             n_envs=spec.n_envs,
@@ -86,14 +87,13 @@ def program(spec: RunSpec) -> tuple[Any, Any, Any]:
     import jax
     import numpy as np
 
-    from core.dreamerv3 import make_train
     from core.environments import make_environment
 
     config = run_config(spec, Path("unused"))
     environment = make_environment(
         spec.environment, action_repeat=spec.action_repeat, time_limit=spec.time_limit
     )
-    functions = make_train(config.train, environment)
+    functions = _module(spec, "train").make_train(config.train, environment)
     keys = jax.vmap(jax.random.key)(np.asarray(spec.seeds, np.uint32))
     return config, functions, jax.eval_shape(functions.init, keys)
 
@@ -115,12 +115,11 @@ def train(spec: RunSpec, folder: Path, observe: Observer, *, save_every: float =
         PaperError: It can not start or can not go on.
     """
     require(spec)
+    from core.config import ConfigError
     from core.dreamerv3.checkpoint import CheckpointError
-    from core.dreamerv3.config import ConfigError
     from core.dreamerv3.logging import LoggingError
     from core.dreamerv3.loop import RunError, RunInterruptedError
     from core.dreamerv3.progress import ProgressBar
-    from core.dreamerv3.run import run
     from core.environments import EnvironmentSetupError
 
     class ObservedBar(ProgressBar):
@@ -132,7 +131,8 @@ def train(spec: RunSpec, folder: Path, observe: Observer, *, save_every: float =
 
     config = run_config(spec, folder, save_every)
     try:
-        state = run(config, ObservedBar(config.train.ticks * config.train.n_envs))
+        bar = ObservedBar(config.train.ticks * config.train.n_envs)
+        state = _module(spec, "run").run(config, bar)
     except RunInterruptedError as error:
         raise InterruptedRunError(f"{spec.name}: {error}") from error
     except (CheckpointError, ConfigError, EnvironmentSetupError, LoggingError, RunError) as error:
@@ -151,6 +151,10 @@ def learned_digest(state: Any) -> str:
         digest.update(f"{jax.tree_util.keystr(path)} {array.dtype} {array.shape}\0".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def _module(spec: RunSpec, name: str) -> Any:
+    return importlib.import_module(f"core.{spec.agent}.{name}")
 
 
 def newest_checkpoint(folder: Path) -> int:
