@@ -236,3 +236,59 @@ def test_a_mistake_is_one_sentence(words, said, tmp_path, capsys, monkeypatch):
     command = ["paper", "run", "--smoke", "--out", tmp_path, "--launcher", "local", *words]
     assert cli.main([str(word) for word in command]) == cli.COULD_NOT_RUN
     assert said in capsys.readouterr().err
+
+
+def test_memory_is_computed_once_for_a_run_and_a_core(tmp_path, monkeypatch):
+    from audits.paper import estimate as module
+
+    computed = []
+
+    def count(spec):
+        computed.append(spec.name)
+        return Memory(1, 2, 3, 4, len(spec.seeds))
+
+    monkeypatch.setattr(module, "memory", count)
+    for spec in (SPEC, SPEC, SPECS[1], SPEC.with_seeds((0,)), SPEC.with_seeds((0,))):
+        assert module.estimated(spec, tmp_path).memory.seeds == len(spec.seeds)
+    assert computed == [SPEC.name, "smoke-b", SPEC.name]
+    monkeypatch.setattr(module, "source_digest", lambda: "another core")
+    module.estimated(SPECS[1], tmp_path)
+    assert computed[3:] == ["smoke-b"]
+
+
+def test_a_calibration_gives_the_time_of_the_whole_run(tmp_path):
+    from audits.paper.calibration import Calibration, keep_calibration, read_calibration
+
+    found = Calibration(SPEC.name, 2, "gpu X", 60.0, 0.5, 10.0, 1000, 5, 1, None)
+    keep_calibration(found, tmp_path)
+    assert read_calibration(SPEC, tmp_path).seconds == 60 + 500 + 50
+    assert read_calibration(SPEC.with_seeds((0,)), tmp_path) is None  # of other seeds
+    (tmp_path / "calibrations.json").write_text("[")
+    assert read_calibration(SPEC, tmp_path) is None
+
+
+def test_what_a_program_holds_beside_its_arguments_is_counted_by_hand():
+    import jax
+    import jax.numpy as jnp
+
+    from audits.paper.liveness import temporary_bytes
+
+    x = jax.ShapeDtypeStruct((1000,), jnp.float32)
+
+    def chain(x):  # every result takes the place of the last
+        return jnp.sin(jnp.cos(x))
+
+    def both(x):  # the argument is needed to the end
+        return jnp.sin(x) + x
+
+    def outer(x):  # [1000, 1000] twice, before the sum
+        grid = x[:, None] * x
+        return (jnp.exp(grid) + grid).sum()
+
+    def loop(x):  # a loop overwrites what it carries
+        return jax.lax.fori_loop(0, 5, lambda i, y: jnp.sin(y), x)
+
+    assert temporary_bytes(chain, x) == 0
+    assert temporary_bytes(both, x) == 4_000
+    assert temporary_bytes(outer, x) == pytest.approx(8_000_000, rel=0.01)
+    assert temporary_bytes(loop, x) < 100

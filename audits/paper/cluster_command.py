@@ -21,7 +21,7 @@ _MARGIN = 1.25  # of the estimated time and of the machine's memory
 def resources_of(
     specs: Sequence[RunSpec], out: Path, *, gpus: int, cpus: int, hours: float | None
 ) -> dict[str, Resources]:
-    """What the job of each run asks for, from its estimate.
+    """What the job of each unfinished run asks for, from its estimate.
 
     Args:
         specs: The runs.
@@ -32,6 +32,8 @@ def resources_of(
     """
     found = {}
     for spec in specs:
+        if (out / spec.name / FINISHED).exists():
+            continue  # it needs no job
         estimate = estimated(spec, out)
         needed = estimate.hours
         limit = hours if hours is not None else _HOURS

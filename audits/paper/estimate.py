@@ -7,10 +7,14 @@ from typing import Any
 
 import msgspec
 
+from audits.cartpole.source import source_digest
 from audits.paper.calibration import Calibration, read_calibration
 from audits.paper.liveness import array_bytes, temporary_bytes
 from audits.paper.registry import RunSpec
 from audits.paper.training import program
+from reports.records import write_atomically
+
+_FILE = "estimates.json"
 
 _KEPT = 3  # checkpoints on the disk while one is written: the two that stay, and the new one
 _PROCESS = 4 * 2**30  # bytes: an interpreter with jax, compilers and physics
@@ -108,11 +112,35 @@ class Estimate(msgspec.Struct, frozen=True):
         return None if self.calibration is None else self.calibration.seconds / 3600
 
 
+class _Kept(msgspec.Struct, frozen=True):
+    """Memory as it was once computed: for a run, with a core."""
+
+    specification: RunSpec
+    source: str
+    memory: Memory
+
+
 def estimated(spec: RunSpec, out: Path) -> Estimate:
     """The estimate of a run, with the calibration that is kept of it.
+
+    To trace a run's program takes a while, so that its memory is kept beside the runs, until the
+    run or the core is another.
 
     Args:
         spec: The run.
         out: The folder of the runs.
     """
-    return Estimate(spec.name, memory(spec), read_calibration(spec, out))
+    kept = _read_kept(out)
+    found = kept.get(spec.name)
+    if found is None or (found.specification, found.source) != (spec, source_digest()):
+        found = _Kept(spec, source_digest(), memory(spec))
+        out.mkdir(parents=True, exist_ok=True)
+        write_atomically(out / _FILE, msgspec.json.encode(kept | {spec.name: found}))
+    return Estimate(spec.name, found.memory, read_calibration(spec, out))
+
+
+def _read_kept(out: Path) -> dict[str, _Kept]:
+    try:
+        return msgspec.json.decode((out / _FILE).read_bytes(), type=dict[str, _Kept])
+    except (OSError, msgspec.DecodeError):
+        return {}
