@@ -31,13 +31,14 @@ class ScriptedLauncher:
 
     def __init__(self, out, scripts):
         self.out, self.scripts = out, {name: list(items) for name, items in scripts.items()}
-        self.submitted, self.most = [], 0
+        self.submitted, self.gpus, self.most = [], [], 0
         self._living = {}
 
-    def submit(self, job, resources):
+    def submit(self, job, resources, gpus):
         number = str(len(self.submitted) + 1)
         self.submitted.append(job.spec.name)
         self._living[number] = job.spec.name
+        self.gpus.append(gpus)
         self.most = max(self.most, len(self._living))
         return number
 
@@ -110,6 +111,13 @@ def test_no_more_jobs_at_a_time_than_wanted(tmp_path):
     scripts = {spec.name: [240, "end"] for spec in SPECS}
     _, launcher, _ = supervised(tmp_path, scripts, together=1)
     assert (launcher.most, len(launcher.submitted)) == (1, 6)
+    assert launcher.gpus == [(0,)] * 6
+
+
+def test_jobs_side_by_side_on_one_machine_have_gpus_of_their_own(tmp_path):
+    scripts = {spec.name: [] for spec in SPECS}
+    _, launcher, _ = supervised(tmp_path, scripts, together=2, wait=False)
+    assert launcher.gpus == [(0,), (1,)]
 
 
 def test_finished_runs_get_no_job_and_jobs_at_work_are_left_alone(tmp_path, monkeypatch):
@@ -216,12 +224,30 @@ def test_what_submitit_is_told(tmp_path):
 
     launcher = SubmititLauncher("local", tmp_path / "jobs")
     job, asked = RunJob(SPEC, tmp_path, 900.0), Resources(1, 8, 25 * 10**9, 6.0)
-    told = launcher.parameters(job, asked)
+    told = launcher.parameters(job, asked, (3,))
     assert (told["timeout_min"], told["mem_gb"], told["gpus_per_node"]) == (360, 24, 1)
+    assert told["local_visible_gpus"] == [3]
     launcher.name, launcher._options = "slurm", {"partition": "gpu"}
     told = launcher.parameters(job, asked)
     assert told["slurm_additional_parameters"] == {"requeue": True, "partition": "gpu"}
     assert told["slurm_signal_delay_s"] == 300
+
+
+def test_a_job_of_this_machine_that_fails_is_given_up_and_its_log_tells_why(tmp_path, monkeypatch):
+    pytest.importorskip("submitit", reason="submitit is not installed")
+    from audits.paper import supervision
+
+    monkeypatch.setattr(supervision, "FRUITLESS", 1)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    spec = changed(SPEC, environment="Nowhere-v0")
+    launcher = SubmititLauncher("local", tmp_path / "jobs")
+    asked, lines = {spec.name: Resources(0, 1, 2**30, 1.0)}, []
+    supervisor = Supervisor(tmp_path, launcher, asked, 900.0, 1, lines.append)
+    assert supervisor.supervise([spec], poll=0.2) == [spec.name]
+    record = read_job(tmp_path / spec.name)
+    logs = (tmp_path / "jobs" / record.job).glob("*.err")
+    assert "there is no environment 'Nowhere-v0'" in "".join(log.read_text() for log in logs)
+    assert f"see {tmp_path / 'jobs' / record.job}" in lines[-1]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ class JobRecord(msgspec.Struct, frozen=True):
         attempts: Jobs that were submitted for the run so far.
         fruitless: How many of the last of them, this one included, began at the same progress.
         begin: Progress of the run when it was submitted.
+        gpus: Of this machine that it was given; a queue gives its own.
     """
 
     launcher: str
@@ -29,6 +30,7 @@ class JobRecord(msgspec.Struct, frozen=True):
     attempts: int
     fruitless: int
     begin: int
+    gpus: tuple[int, ...] = ()
 
 
 def read_job(folder: Path) -> JobRecord | None:

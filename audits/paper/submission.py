@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,7 +44,7 @@ class Launcher(Protocol):
 
     name: str
 
-    def submit(self, job: RunJob, resources: Resources) -> str:
+    def submit(self, job: RunJob, resources: Resources, gpus: Sequence[int]) -> str:
         """Starts a job, and returns its number."""
         ...
 
@@ -87,13 +87,18 @@ class SubmititLauncher:
                 f"--launcher {name}: {error}; run it where sbatch is on PATH"
             ) from error
 
-    def submit(self, job: RunJob, resources: Resources) -> str:
+    def submit(self, job: RunJob, resources: Resources, gpus: Sequence[int]) -> str:
         """Starts a job, and returns its number.
+
+        Args:
+            job: What it does.
+            resources: What it asks for.
+            gpus: Of this machine that it is to use; a queue gives its own.
 
         Raises:
             PaperError: The queue refuses it; says why.
         """
-        self._executor.update_parameters(**self.parameters(job, resources))
+        self._executor.update_parameters(**self.parameters(job, resources, gpus))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ResourceWarning)  # of submitit's log files
@@ -101,7 +106,9 @@ class SubmititLauncher:
         except Exception as error:  # submitit's own, or whatever sbatch said
             raise PaperError(f"{job.spec.name} could not be submitted: {error}") from error
 
-    def parameters(self, job: RunJob, resources: Resources) -> dict[str, Any]:
+    def parameters(
+        self, job: RunJob, resources: Resources, gpus: Sequence[int] = ()
+    ) -> dict[str, Any]:
         """What submitit is told."""
         told: dict[str, Any] = {
             "name": job.spec.name,
@@ -115,6 +122,8 @@ class SubmititLauncher:
             told["slurm_additional_parameters"] = {"requeue": True, **self._options}
             if not resources.gpus:
                 del told["gpus_per_node"]
+        elif gpus:
+            told["local_visible_gpus"] = list(gpus)
         return told
 
     def alive(self, record: JobRecord) -> bool:

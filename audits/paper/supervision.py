@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from audits.paper.errors import PaperError
@@ -81,12 +82,11 @@ class Supervisor:
                     given_up.append(spec.name)
                 elif not self.together or len(working) < self.together:
                     try:
-                        self._submit(spec, record)
+                        working[spec.name] = self._submit(spec, record, working.values())
                     except PaperError as error:
                         if first:
                             raise
                         self.report(f"{error}; it is tried again")
-                    working.add(spec.name)
             if not wait:
                 break
             first = False
@@ -94,9 +94,9 @@ class Supervisor:
                 time.sleep(poll)
         return given_up
 
-    def _working(self, specs: Sequence[RunSpec], *, told: bool) -> set[str]:
-        """The runs that a job waits for or works on."""
-        found = set()
+    def _working(self, specs: Sequence[RunSpec], *, told: bool) -> dict[str, JobRecord]:
+        """The jobs that wait or work, by run."""
+        found = {}
         for spec in specs:
             record = read_job(self.out / spec.name)
             if record is None or record.launcher != self.launcher.name:
@@ -108,7 +108,7 @@ class Supervisor:
                 self.report(f"{spec.name}: {error}")
                 alive = True
             if alive:
-                found.add(spec.name)
+                found[spec.name] = record
                 if told:
                     self.report(f"{spec.name}: job {record.job} is at work on it")
         return found
@@ -117,12 +117,15 @@ class Supervisor:
         came_to = newest_checkpoint(self.out / spec.name)
         return record.fruitless >= FRUITLESS and came_to <= record.begin
 
-    def _submit(self, spec: RunSpec, before: JobRecord | None) -> None:
+    def _submit(
+        self, spec: RunSpec, before: JobRecord | None, others: Iterable[JobRecord]
+    ) -> JobRecord:
         folder = self.out / spec.name
         begin = newest_checkpoint(folder)
         again = before is not None and begin <= before.begin
         job = RunJob(spec, self.out.absolute(), self.save_every)
-        number = self.launcher.submit(job, self.resources[spec.name])
+        gpus = self._free_gpus(self.resources[spec.name].gpus, others)
+        number = self.launcher.submit(job, self.resources[spec.name], gpus)
         record = JobRecord(
             launcher=self.launcher.name,
             job=number,
@@ -130,7 +133,16 @@ class Supervisor:
             attempts=(before.attempts if before else 0) + 1,
             fruitless=(before.fruitless if before and again else 0) + 1,
             begin=begin,
+            gpus=gpus,
         )
         write_job(folder, record)
         where = f"from {begin:,} rows" if begin else "from the beginning"
         self.report(f"{spec.name}: job {number}, {where}")
+        return record
+
+    def _free_gpus(self, count: int, others: Iterable[JobRecord]) -> tuple[int, ...]:
+        """The first GPUs of this machine that no other job was given; none for a queue."""
+        if self.launcher.name != "local":
+            return ()
+        taken = {gpu for record in others for gpu in record.gpus}
+        return tuple(itertools.islice((n for n in itertools.count() if n not in taken), count))
