@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import Literal
 
 _LOOPS = ("while", "scan")
 
@@ -83,7 +84,7 @@ def _placed(results: list[Any], dying: list[Any]) -> tuple[int, set[Any]]:
 
 def _variables(atoms: Any) -> Iterator[Any]:
     """Those that are no literals."""
-    return (atom for atom in atoms if hasattr(atom, "count") or type(atom).__name__ == "Var")
+    return (atom for atom in atoms if not isinstance(atom, Literal))
 
 
 def _inside(equation: Any) -> Iterator[Any]:
