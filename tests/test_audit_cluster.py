@@ -259,7 +259,8 @@ def test_a_job_of_this_machine_that_fails_is_given_up_and_its_log_tells_why(tmp_
 )
 def test_a_mistake_is_one_sentence(words, said, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(cluster_command, "estimated", lambda spec, out: estimate())
-    command = ["paper", "run", "--smoke", "--out", tmp_path, "--launcher", "local", *words]
+    command = ["paper", "run", SPEC.name, "--smoke", "--out", tmp_path, "--launcher", "local"]
+    command += words
     assert cli.main([str(word) for word in command]) == cli.COULD_NOT_RUN
     assert said in capsys.readouterr().err
 

@@ -138,12 +138,11 @@ def test_two_processes_do_not_share_a_run(trained, tmp_path):
     assert not (tmp_path / FOLDER / SESSIONS).exists()
 
 
-def test_an_agent_without_training_is_refused_by_name(tmp_path, capsys):
+def test_an_agent_without_training_is_refused_by_name(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(training, "offered", lambda agent: agent != "tdmpc2")
     words = ["paper", "run", "tdmpc2-walker-walk", "--out", str(tmp_path)]
-    if training.offered("tdmpc2"):
-        pytest.skip("the core trains TD-MPC2")
     assert cli.main(words) == cli.COULD_NOT_RUN
-    assert "the core has tdmpc2's agent and not yet its training" in capsys.readouterr().err
+    assert "the core does not train tdmpc2" in capsys.readouterr().err
 
 
 def test_a_record_is_there_when_all_seeds_have_it(tmp_path):
@@ -180,7 +179,8 @@ def test_the_state_of_a_run(trained, tmp_path, capsys):
     found = status_of(SPEC, tmp_path)
     assert (found.state, found.left) == ("stopped", 120.0)
     assert found.score == pytest.approx(-960.5)
-    assert cli.main(["paper", "status", "--smoke", "--out", str(tmp_path)]) == cli.SAME
+    words = ["paper", "status", FOLDER, "--smoke", "--out", str(tmp_path)]
+    assert cli.main(words) == cli.SAME
     told = capsys.readouterr().out
     assert "80%" in told
     assert "2 min" in told
@@ -192,6 +192,18 @@ def test_the_state_of_a_run(trained, tmp_path, capsys):
     found = status_of(SPEC, tmp_path)
     assert found.state == "damaged"
     assert "curve.jsonl is damaged" in found.remark
+
+
+def test_the_planners_runs_are_what_the_core_is_told(tmp_path):
+    config = training.run_config(registered()["tdmpc2-humanoid-run"], tmp_path)
+    assert (config.train.steps, config.train.n_envs, config.train.log_every) == (
+        7_000_000,
+        1,
+        50_000,
+    )
+    assert (config.eval_every, config.train.eval_episodes) == (50_000, 10)
+    assert (config.train.agent.latent_dim, config.train.updates_per_step) == (512, 1.0)
+    assert config.seeds == (0, 1, 2)
 
 
 def test_the_protocols_runs_are_what_the_core_is_told(tmp_path):

@@ -15,6 +15,7 @@ from audits.paper.supervision import Supervisor
 from audits.paper.terminal import show_jobs
 
 _HOURS = 24.0  # of a job if nobody says and nothing was calibrated
+_SHORTEST = 1.0  # hours: of a run that takes minutes, most is the start
 _MARGIN = 1.25  # of the estimated time and of the machine's memory
 
 
@@ -35,10 +36,11 @@ def resources_of(
         if (out / spec.name / FINISHED).exists():
             continue  # it needs no job
         estimate = estimated(spec, out)
-        needed = estimate.hours
-        limit = hours if hours is not None else _HOURS
-        if needed is not None:
-            limit = min(max(1.0, _MARGIN * needed), limit if hours is not None else needed * 2 + 1)
+        if estimate.hours is None:
+            limit = _HOURS if hours is None else hours
+        else:
+            limit = max(_SHORTEST, _MARGIN * estimate.hours)
+            limit = limit if hours is None else min(limit, hours)
         # Without a device of its own, a run has state and work in the machine's memory, too.
         memory = estimate.memory.host + (0 if gpus else estimate.memory.device)
         found[spec.name] = Resources(gpus, cpus, round(_MARGIN * memory), limit)

@@ -40,7 +40,7 @@ def run_here(specs: Sequence[RunSpec], out: Path, save_every: float) -> int:
         The exit status: 0, 2 if a run failed. An interruption leaves the process with 130.
     """
     from audits.paper.session import work
-    from core.dreamerv3.interruption import leave
+    from core.training.interruption import leave
 
     prepare()
     failed = []

@@ -41,8 +41,8 @@ def require(spec: RunSpec) -> None:
     """
     if not offered(spec.agent):
         raise PaperError(
-            f"{spec.name} can not be run: the core has {spec.agent}'s agent and not yet its "
-            "training; runs of dreamerv3 can be"
+            f"{spec.name} can not be run: the core does not train {spec.agent}; see "
+            "`audit paper list` for the runs of other agents"
         )
 
 
@@ -54,8 +54,10 @@ def run_config(spec: RunSpec, folder: Path, save_every: float = 900.0) -> Any:
         folder: Where it is kept.
         save_every: Seconds between checkpoints.
     """
+    from core.training.run_config import RunConfig
+
     chunk = spec.progress(spec.chunk)
-    return _module(spec, "run").RunConfig(
+    return RunConfig(
         train=_module(spec, "train_config").TrainConfig(
             agent=agent_config(spec),
             steps=spec.progress(spec.budget),
@@ -116,11 +118,11 @@ def train(spec: RunSpec, folder: Path, observe: Observer, *, save_every: float =
     """
     require(spec)
     from core.config import ConfigError
-    from core.dreamerv3.checkpoint import CheckpointError
-    from core.dreamerv3.logging import LoggingError
-    from core.dreamerv3.loop import RunError, RunInterruptedError
-    from core.dreamerv3.progress import ProgressBar
     from core.environments import EnvironmentSetupError
+    from core.training.checkpoint import CheckpointError
+    from core.training.errors import RunError, RunInterruptedError
+    from core.training.logging import LoggingError
+    from core.training.progress import ProgressBar
 
     class ObservedBar(ProgressBar):
         """A progress bar that tells the audit, too."""
