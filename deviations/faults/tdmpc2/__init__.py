@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from deviations.faults.tdmpc2 import networks, numerics
+from deviations.faults.tdmpc2 import losses, networks, numerics, planner
 from parity.faults import Fault
 
-FAULTS: tuple[Fault, ...] = (*numerics.FAULTS, *networks.FAULTS)
+FAULTS: tuple[Fault, ...] = (
+    *numerics.FAULTS,
+    *networks.FAULTS,
+    *losses.FAULTS,
+    *planner.FAULTS,
+)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from parity.agreements.tdmpc2 import initialisation, networks, numerics, policies, twohot
+from parity.agreements.tdmpc2 import (
+    initialisation,
+    losses,
+    networks,
+    numerics,
+    optimizer,
+    planner,
+    policies,
+    twohot,
+)
 
 AGREEMENTS = (
     *numerics.AGREEMENTS,
@@ -10,4 +19,7 @@ AGREEMENTS = (
     *networks.AGREEMENTS,
     *policies.AGREEMENTS,
     *initialisation.AGREEMENTS,
+    *losses.AGREEMENTS,
+    *optimizer.AGREEMENTS,
+    *planner.AGREEMENTS,
 )

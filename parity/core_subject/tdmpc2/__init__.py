@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from parity.core_subject.tdmpc2 import networks, numerics, policies
+from parity.core_subject.tdmpc2 import losses, networks, numerics, optimizer, planner, policies
 
-TABLE = {**numerics.TABLE, **networks.TABLE, **policies.TABLE}
+TABLE = {
+    **numerics.TABLE,
+    **networks.TABLE,
+    **policies.TABLE,
+    **losses.TABLE,
+    **optimizer.TABLE,
+    **planner.TABLE,
+}
