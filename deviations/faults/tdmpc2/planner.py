@@ -176,7 +176,8 @@ FAULTS: tuple[Fault, ...] = (
         KIND,
         "plan",
         _in("policy_trajectories", _no_policy),
-        *_plans("values", "fits"),
+        *_plans("values"),
+        "tdmpc2-plan-paper/fits",
     ),
     fault(
         "X376",
