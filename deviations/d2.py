@@ -218,8 +218,8 @@ ROW = Entry(
     reference=(
         "The replay sampler's RNG is fixed to seed 0. The report stream pops the online queue "
         "every 180 s of wall-clock, and its loss pass reads the return normaliser without updating "
-        "it (agent.py:410). At e3f0224 (read, not measured) the seed is fixed as well, and reports, "
-        "every 300 s, no longer take anything from the queue."
+        "it (agent.py:410). At e3f0224 (read, not measured) the seed is fixed as well, and "
+        "reports, every 300 s, no longer take anything from the queue."
     ),
     subject="Seeded from the run's seed. No report stream, so no loss pass that does not update.",
     consequence="Infrastructure.",

@@ -75,7 +75,7 @@ def searches(entries: Iterable[Entry], claim_id: str | None = None) -> list[Sear
         for entry in entries
         for claim in ([entry.claim(claim_id)] if claim_id else entry.claims)
         if claim.search is not None
-        for pin in ((None,) if claim.about == "subject" else entry.pins or (None,))
+        for pin in ((None,) if claim.about == "subject" else entry.pins_of(claim) or (None,))
     ]
 
 

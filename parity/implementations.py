@@ -78,6 +78,8 @@ class InProcess(Implementation):
             raise CannotMeasureError(f"{self.name} does not offer {operation}")
         try:
             return dict(self._table[operation](**inputs))
+        except CannotMeasureError:  # it is offered, and something that it needs is not there
+            raise
         except Exception as error:
             raise AnswerError(
                 f"{self.name} failed on {operation}: {type(error).__name__}: {error}"

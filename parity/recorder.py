@@ -76,7 +76,7 @@ def record(
     for entry in entries:
         for claim in entry.claims:
             asks = claim.operations and claim.about != "subject"
-            for pin in entry.pins if asks else ():
+            for pin in entry.pins_of(claim) if asks else ():
                 if not pins or pin in pins:
                     plan.setdefault(pin, []).append((entry, claim))
     total, done = sum(map(len, plan.values())), 0

@@ -60,6 +60,7 @@ class Claim:
         stated: The figure that the deviation table states, where it states one.
         search: A Hypothesis strategy for `cases`-like inputs, made on demand, with which
             `parity fuzz` looks for the worst input.
+        pins: At which of its entry's pins it is measured; none means all.
     """
 
     id: str
@@ -73,6 +74,7 @@ class Claim:
     core_only: bool = False
     stated: Stated | None = None
     search: Callable[[], Any] | None = None
+    pins: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,6 +139,10 @@ class Entry:
         """The claim of that id; `UnknownIdError` suggests the nearest."""
         return find(claim_id, {claim.id: claim for claim in self.claims}, f"claim of {self.id}")
 
+    def pins_of(self, claim: Claim) -> tuple[str, ...]:
+        """The pins at which a claim is measured, in the entry's order."""
+        return tuple(pin for pin in self.pins if not claim.pins or pin in claim.pins)
+
     def rng(self, claim: Claim) -> np.random.Generator:
         """The generator of a claim's cases: the same on every machine and every day."""
         return np.random.default_rng(zlib.crc32(f"{self.id}/{claim.id}".encode()))
@@ -159,6 +165,11 @@ class Registry:
             if len({claim.id for claim in entry.claims}) != len(entry.claims):
                 raise ValueError(f"two claims of {entry.id} have the same id")
             for claim in entry.claims:
+                if foreign := set(claim.pins) - set(entry.pins):
+                    raise ValueError(
+                        f"{entry.id}/{claim.id} is measured at {', '.join(sorted(foreign))}, "
+                        f"which {entry.id} does not name"
+                    )
                 if unknown := set(claim.operations) - set(catalogue()):
                     raise ValueError(
                         f"{entry.id}/{claim.id} names {', '.join(sorted(unknown))}, "

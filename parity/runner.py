@@ -139,13 +139,13 @@ def spoken_of(subject: Implementation, claim: Claim) -> str:
 
 
 def _places(entry: Entry, pins: Sequence[str]) -> list[tuple[Claim, str | None]]:
-    chosen = [pin for pin in entry.pins if not pins or pin in pins]
     places: list[tuple[Claim, str | None]] = []
     for claim in entry.claims:
         if claim.about == "subject" or not entry.pins:
             places.append((claim, None))
         else:
-            places.extend((claim, pin) for pin in chosen)
+            chosen = entry.pins_of(claim)
+            places.extend((claim, pin) for pin in chosen if not pins or pin in pins)
     return places
 
 

@@ -121,7 +121,7 @@ def _places(fault: Fault, table: OperationTable, registry: Registry) -> Iterator
         for claim in entry.claims:
             touched = claim.about != "reference" and not set(table).isdisjoint(claim.operations)
             if touched or (entry.id, claim.id) in wanted:
-                pins = (None,) if claim.about == "subject" else entry.pins or (None,)
+                pins = (None,) if claim.about == "subject" else entry.pins_of(claim) or (None,)
                 yield from ((entry, claim, pin) for pin in pins)
 
 

@@ -25,7 +25,8 @@ from parity.operations import catalogue
 
 CORE = "core"
 
-# In no catalogue, because what it answers with is up to the subject; see `parity.trace.port`.
+# In no catalogue, because what it answers with is up to the subject: see
+# `parity.trace.dreamerv3.port`.
 TRAINING_STEP = "dreamerv3.training_step"
 
 

@@ -76,6 +76,18 @@ def obtain(pin: Pin, source: str, report: Report) -> Checkout:
         home.remove_folder(fetched)
 
 
+def nothing(pin: Pin) -> Checkout:
+    """An empty tree, for packages alone."""
+    final = _folder(pin)
+    fields = {"commit": "", "tree_hash": git.tree_hash({}), "source": pin.url, "files": {}}
+    with home.staging(final) as folder:
+        (folder / "tree").mkdir()
+        _make_read_only(folder / "tree")
+        home.write_json(folder / "checkout.json", fields)
+        home.publish(folder, final)
+    return Checkout(tree=final / "tree", **fields)
+
+
 def read(pin: Pin) -> Checkout | None:
     """The exported tree of a pin, if there is one; its files are not looked at."""
     folder = _folder(pin)

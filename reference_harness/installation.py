@@ -94,6 +94,8 @@ def install(
     Raises:
         HarnessError: It can not be installed; the message says why and what to do.
     """
+    if source is not None and not pin.commit:
+        raise HarnessError(f"{pin.name} is packages alone, and has no files to take from {source}.")
     with home.explained(f"installing {pin.name}"), home.locked(pin.name, report):
         before = _record(pin)
         whole = find(pin) is not None
@@ -103,7 +105,7 @@ def install(
         name = venv.name_for(pin, version)
         tree = _healthy_tree(pin, report)
         whole = whole and tree is not None and before.get("environment") == name
-        tree = tree or checkout.obtain(pin, _choose_source(pin, source), report)
+        tree = tree or _obtain(pin, source, report)
         # Held until the record is written, so that nobody removes an environment that the
         # record is about to name.
         with home.locked(name, report):
@@ -211,6 +213,12 @@ def _healthy_environment(pin: Pin, name: str, report: Report) -> venv.Environmen
     if problems:
         report(f"{pin.name}: its environment is not as it was built ({'; '.join(problems)})")
     return None if problems else environment
+
+
+def _obtain(pin: Pin, source: str | Path | None, report: Report) -> checkout.Checkout:
+    if not pin.commit:
+        return checkout.nothing(pin)
+    return checkout.obtain(pin, _choose_source(pin, source), report)
 
 
 def _choose_source(pin: Pin, source: str | Path | None) -> str:

@@ -16,16 +16,20 @@ SHORT_HASH = 7  # digits; git's own abbreviation, and the least that `find_pin` 
 
 @dataclass(frozen=True)
 class Pin:
-    """One commit of a reference, with the environment that runs it.
+    """One commit of a reference, with the environment that runs it; or packages alone.
+
+    Packages are a reference where what is compared with is published as a package, and has
+    no code of its own beside that.
 
     Attributes:
-        name: `repository-shorthash`; what commands, records and reports call it.
+        name: `repository-shorthash`, or `package-version`; what commands, records and reports
+            call it.
         repository: The repository's short name.
         url: Where the repository is published.
-        commit: The full hash.
+        commit: The full hash; "" for packages alone.
         era: Which version of the algorithm it is: the paper's, the newest, or one between.
         note: What the commit is, in a few words.
-        date: The author's date of the commit.
+        date: The author's date of the commit; "" for packages alone.
         lock: The file in `locks/` with the exact packages of its environment.
         imports: Modules of the reference that must import for it to count as installed.
         license: The reference's license.
@@ -38,7 +42,7 @@ class Pin:
     repository: str
     url: str
     commit: str
-    era: Literal["paper", "head", "between"]
+    era: Literal["paper", "head", "between", "packages"]
     note: str
     date: str
     lock: str
@@ -50,8 +54,8 @@ class Pin:
 
     @property
     def short(self) -> str:
-        """The abbreviated hash."""
-        return self.commit[:SHORT_HASH]
+        """The abbreviated hash; the version of packages alone."""
+        return self.commit[:SHORT_HASH] or self.name.rpartition("-")[2]
 
     @property
     def lock_path(self) -> Path:
@@ -82,6 +86,19 @@ def _tdmpc2(commit: str, lock: str, imports: str, **fields) -> Pin:
         import_root="tdmpc2",
         operations="reference_harness.tdmpc2.operations",
         # No CPU build of torch 2.13 for another version has been tried.
+        python=">=3.11,<3.12",
+        **fields,
+    )
+
+
+def _packages(package: str, version: str, imports: str, **fields) -> Pin:
+    return Pin(
+        name=f"{package}-{version}",
+        repository=package,
+        commit="",
+        era="packages",
+        lock=f"{package.replace('_', '-')}.txt",
+        imports=tuple(imports.split()),
         python=">=3.11,<3.12",
         **fields,
     )
@@ -152,6 +169,26 @@ PINS: tuple[Pin, ...] = (
         note="episodic tasks, with the Q ensemble's initialisation fixed",
         date="2026-07-13",
     ),
+    _packages(
+        "dm_control",
+        "1.0.31",
+        url="https://github.com/google-deepmind/dm_control",
+        imports="dm_control.suite mujoco",
+        note="the control suite, on MuJoCo 3.3.3",
+        date="",
+        license="Apache-2.0",
+        operations="reference_harness.suite.dm_control",
+    ),
+    _packages(
+        "playground",
+        "0.2.0",
+        url="https://github.com/google-deepmind/mujoco_playground",
+        imports="mujoco_playground brax.envs.wrappers.training",
+        note="mujoco_playground's control suite on MJX 3.17, with brax 0.14.2",
+        date="",
+        license="Apache-2.0",
+        operations="reference_harness.suite.playground",
+    ),
 )
 
 
@@ -167,6 +204,8 @@ def find_pin(text: str) -> Pin:
     """
     wanted = text.strip().lower()
     for pin in PINS:
+        if wanted == pin.name:
+            return pin
         head, _, digits = wanted.replace("@", "-").rpartition("-")
         same_repository = head in ("", pin.repository)
         if same_repository and len(digits) >= SHORT_HASH and pin.commit.startswith(digits):

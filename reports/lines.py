@@ -107,8 +107,9 @@ def contradicted_figures(records: Iterable[EntryRecord]) -> tuple[str, ...]:
 
 
 def short_pin(pin: str) -> str:
-    """`29eb964` of `dreamerv3-29eb964`."""
-    return pin.rpartition("-")[2]
+    """`29eb964` of `dreamerv3-29eb964`; packages, which have a version, in full."""
+    tail = pin.rpartition("-")[2]
+    return pin if "." in tail else tail
 
 
 def visible(text: str) -> str:

@@ -17,6 +17,7 @@ from audits.references.errors import ReferenceDataError
 from audits.references.extraction import extract
 from audits.references.files import read_files
 from audits.references.sources import AGENTS, Known, sources
+from audits.references.task_set import listed_tasks
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
@@ -132,6 +133,14 @@ def test_a_folder_of_the_files_must_have_their_digests(tmp_path):
     place.unlink()
     with pytest.raises(ReferenceDataError, match="expected a checkout of"):
         read_files(source("tdmpc2"), tmp_path, digests)
+
+
+def test_the_multi_task_list_is_read_and_never_run():
+    text = "import nowhere\nTASK_SET = {'mt30': ['a', 'b'], 'mt80': ['c']}\n"
+    assert listed_tasks(text) == ["a", "b"]
+    for text in ("TASK_SET = {'mt80': []}", "TASK_SET = read()", "X = 1"):
+        with pytest.raises(ReferenceDataError, match="has no list TASK_SET"):
+            listed_tasks(text)
 
 
 def test_a_checkout_without_the_pinned_commit_is_refused(tmp_path):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audits.statistics.bootstrap import difference_interval
-from audits.statistics.equivalence import Verdict, equivalence
-from audits.statistics.power import equivalence_power, seeds_needed
+from audits.statistics.bootstrap import difference_interval, strata_interval
+from audits.statistics.equivalence import Verdict, equivalence, mean_equivalence
+from audits.statistics.power import equivalence_power, mean_equivalence_power, seeds_needed
 from audits.statistics.ranges import chance_of_overlap, chance_within, overlap, relabel
 
 
@@ -143,3 +143,38 @@ def test_relabelling_leaves_out_windows_without_a_value_and_draws_where_there_ar
     found = relabel(values, 12, draws=300)
     assert found.divisions == 301
     assert found.p_value > 0.05
+
+
+def test_the_mean_over_one_task_is_that_task():
+    ours, reference = [1.0, 2.0, 4.0], [2.0, 3.0, 3.5, 4.0]
+    assert mean_equivalence([(ours, reference)], 2.0) == equivalence(ours, reference, 2.0)
+
+
+def test_the_error_of_a_mean_over_tasks_is_that_of_its_seeds():
+    """Ten tasks, whose differences cancel: what is left is the seeds, not the tasks."""
+    rng = np.random.default_rng(0)
+    seeds = rng.normal(0, 1, (10, 2, 5))
+    shift = np.array([100.0, -100.0] * 5)[:, None]
+    found = mean_equivalence(list(zip(seeds[:, 0] + shift, seeds[:, 1], strict=True)), 1.0)
+    variances = seeds.var(-1, ddof=1) / 5
+    error = np.sqrt(variances.sum()) / 10
+    assert found.difference == pytest.approx((seeds[:, 0] - seeds[:, 1]).mean())
+    half = stats.t.ppf(0.95, found.degrees) * error
+    assert found.high - found.low == pytest.approx(2 * half)
+    assert 8 < found.degrees < 80
+    low, high = strata_interval(list(zip(seeds[:, 0] + shift, seeds[:, 1], strict=True)))
+    assert (high - low) / (2 * half) == pytest.approx(0.85, abs=0.1)
+
+
+def test_power_over_tasks_is_the_share_of_equal_programs_that_pass():
+    rng = np.random.default_rng(1)
+    deviations, passed, tried = (5.0, 40.0, 90.0), 0, 1500
+    for _ in range(tried):
+        pairs = [(rng.normal(0, d, 5), rng.normal(0, d, 3)) for d in deviations]
+        passed += mean_equivalence(pairs, 60.0).verdict is Verdict.PASS
+    expected = mean_equivalence_power(deviations, 5, 3, 60.0)
+    assert passed / tried == pytest.approx(expected, abs=0.04)
+    assert 0.2 < expected < 0.8
+    one = mean_equivalence_power((1.0,), 5, 5, 2.5)
+    assert one == pytest.approx(equivalence_power(5, 1.0, 2.5), abs=0.015)
+    assert mean_equivalence_power((1.0,), 1, 5, 2.5) == 0.0

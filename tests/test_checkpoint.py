@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from core.dreamerv3.checkpoint import CheckpointError, Checkpoints
+from core.training.checkpoint import CheckpointError, Checkpoints
 
 IDENTITY = {"env": "CartPole-v1", "agent.units": 64, "seeds": [0, 1]}
 
@@ -177,7 +177,7 @@ def test_a_write_that_fails_leaves_the_previous_checkpoint(folder, capfd):
 def test_a_disk_that_is_too_small_is_noticed_before_writing(folder, monkeypatch):
     checkpoints = Checkpoints(folder, IDENTITY)
     usage = type("Usage", (), {"free": 1000})
-    monkeypatch.setattr("core.dreamerv3.checkpoint.shutil.disk_usage", lambda path: usage)
+    monkeypatch.setattr("core.training.checkpoint.shutil.disk_usage", lambda path: usage)
     with pytest.raises(CheckpointError, match=r"1,000 are free\).*there is no earlier one"):
         checkpoints.save(160, state())
 

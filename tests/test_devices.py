@@ -9,19 +9,22 @@ import jax.numpy as jnp
 import pytest
 
 from core.config import ConfigError
-from core.dreamerv3.devices import check_memory, seed_mesh
+from core.training.devices import check_memory, seed_mesh
 
 # A run whose learners are numbers: what is shared out does not matter to how.
 PROGRAM = """
 import jax, jax.numpy as jnp, numpy as np
-from core.dreamerv3.devices import place, seed_mesh, spread
-from core.dreamerv3.train import RunState, Train
+from core.training.devices import place, seed_mesh, spread
+from core.training.program import RunState, Train
 
 def chunk(state, ticks):
     assert len(state.learners) == 2  # of the four seeds
     return RunState(state.tick + ticks, state.learners * 2), {"loss": state.learners + 1}
 
-train = Train(lambda keys: RunState(jnp.int32(0), keys + 0.5), chunk, lambda s: s.learners, ())
+def init(keys):
+    return RunState(jnp.int32(0), keys + 0.5)
+
+train = Train(init, chunk, lambda s: s.learners, (), "", 0)
 mesh = seed_mesh(4, 2)
 shared = spread(train, mesh)
 seeds = jnp.arange(4.0)

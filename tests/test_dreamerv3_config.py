@@ -7,8 +7,9 @@ import pytest
 from core.config import ConfigError
 from core.dreamerv3.config import SIZES, Config
 from core.dreamerv3.ranges import RANGES
-from core.dreamerv3.run_config import RunConfig
 from core.dreamerv3.train_config import TrainConfig
+from core.training import ranges
+from core.training.run_config import RunConfig
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_every_number_of_a_run_has_a_range_that_its_default_lies_in():
         for field in dataclasses.fields(config)
     }
     no_number = {"compute_dtype", "agent", "train", "env", "seeds", "logdir", "tensorboard"}
-    assert keys - no_number == set(RANGES)
+    assert keys - no_number == {*RANGES, *ranges.RANGES}
 
 
 @pytest.mark.parametrize(

@@ -198,3 +198,16 @@ def test_playground_steps_the_bare_environment_and_cuts_it_off():
     np.testing.assert_allclose(rewards, [r[0] + r[1], r[2] + r[3], r[4]], rtol=1e-5)
     assert truncated.tolist() == [False, False, True]
     assert not terminated.any()
+
+
+@pytest.mark.parametrize(
+    ("repeats", "options", "actions"), [(1, {}, 200), (2, {}, 100), (3, {"time_limit": 20}, 7)]
+)
+def test_an_environment_knows_how_many_actions_an_episode_takes(repeats, options, actions):
+    environment = make_environment("Pendulum-v1", action_repeat=repeats, **options)
+    assert environment.episode_length == actions
+
+
+def test_a_time_limit_amid_a_repeat_is_reached_with_its_last_action():
+    limited = ActionRepeat(TimeLimit(CountingEnvironment(100), 7), 3)
+    assert limited.episode_length == len(play(limited, 50)) == 3

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from core.dreamerv3.interruption import Interruption, interruptible
+from core.training.interruption import Interruption, interruptible
 
 
 def press(number=signal.SIGINT):

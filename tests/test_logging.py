@@ -10,9 +10,9 @@ import time
 import pytest
 from rich.console import Console
 
-from core.dreamerv3 import logging
-from core.dreamerv3.logging import LoggingError, MetricsLog, write_atomically
-from core.dreamerv3.progress import ProgressBar
+from core.training import logging
+from core.training.logging import LoggingError, MetricsLog, write_atomically
+from core.training.progress import ProgressBar
 
 
 def lines(path):

@@ -25,6 +25,10 @@ def test_a_pin_is_found_by_name_hash_and_repository_at_hash(text):
     assert find_pin(text).name == "dreamerv3-29eb964"
 
 
+def test_packages_alone_are_found_by_name():
+    assert find_pin("dm_control-1.0.31").short == "1.0.31"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -49,7 +53,8 @@ def test_an_unknown_name_suggests_the_nearest_and_lists_all():
 def test_every_pin_names_a_full_hash_and_a_lock_that_exists():
     assert len({pin.name for pin in PINS}) == len(PINS)
     for pin in PINS:
-        assert re.fullmatch("[0-9a-f]{40}", pin.commit)
+        assert re.fullmatch("[0-9a-f]{40}", pin.commit) or pin.era == "packages"
+        assert bool(pin.commit) == (pin.era != "packages")
         assert pin.name == f"{pin.repository}-{pin.short}"
         assert pin.lock_path in LOCK_FILES
 

@@ -67,6 +67,22 @@ def test_the_action_on_a_last_row_changes_nothing():
     assert jax.tree.all(jax.tree.map(np.array_equal, one, other))
 
 
+def test_transitions_begin_the_next_episode_at_once():
+    environment = CountingEnvironment(2)
+
+    def tick(state, action):
+        after, entered = rows.transition(environment, state, action)
+        return after, (rows.current(state), entered)
+
+    _, (seen, entered) = jax.lax.scan(tick, rows.init(environment, KEY), jnp.asarray([1, 2, 3, 4]))
+    assert seen.observation[:, 1:].tolist() == [[0, 0], [1, 1], [0, 0], [1, 3]]
+    assert entered.observation[:, 1:].tolist() == [[1, 1], [2, 2], [1, 3], [2, 4]]
+    assert seen.is_first.tolist() == [True, False, True, False]
+    assert entered.is_last.tolist() == entered.is_terminal.tolist() == [False, True, False, True]
+    assert not (seen.is_last | entered.is_first).any()
+    assert len(set(seen.observation[:, 0].tolist())) == 2
+
+
 def test_every_episode_of_every_environment_begins_somewhere_else():
     starts = []
     for key in jax.random.split(KEY, 3):

@@ -7,16 +7,17 @@ from test_trace_compare import REFERENCE
 from parity.cli import main
 from parity.implementations import CannotMeasureError, InProcess
 from parity.subjects import TRAINING_STEP
-from parity.trace import reference as references
 from parity.trace import report
-from parity.trace.answers import LiveAnswers, RecordedAnswers
-from parity.trace.port import TracedPort
-from parity.trace.problem import make_noise, make_problem, make_rows
-from parity.trace.quantities import renamed
-from parity.trace.reference import ReferenceState
+from parity.trace.dreamerv3 import reference as references
+from parity.trace.dreamerv3.answers import LiveAnswers, RecordedAnswers
+from parity.trace.dreamerv3.port import TracedPort
+from parity.trace.dreamerv3.problem import make_noise, make_problem, make_rows
+from parity.trace.dreamerv3.quantities import renamed
+from parity.trace.dreamerv3.reference import ReferenceState
+from parity.trace.dreamerv3.starts import start_from
+from parity.trace.dreamerv3.subject import TracedCore
+from parity.trace.dreamerv3.traced import TracedProblem
 from parity.trace.run import Tracer
-from parity.trace.starts import start_from
-from parity.trace.subject import TracedCore
 
 
 @pytest.mark.parametrize("kind", ["discrete", "continuous"])
@@ -114,7 +115,13 @@ def worker():
 
 
 def live(worker, problem, neutralise=True):
-    return Tracer(problem, LiveAnswers(worker, problem, neutralise))
+    answers = LiveAnswers(worker, problem, neutralise)
+    return Tracer(
+        TracedProblem(problem),
+        answers,
+        TracedCore(problem),
+        neutralised=("D22",) if neutralise else (),
+    )
 
 
 @pytest.mark.reference
@@ -158,7 +165,7 @@ def recorded(cores, kind, carried=lambda state: None):
             return cores[kind].carried_over(changed, names)
 
     answers = RecordedAnswers(RECORDED, problem, True)
-    return Tracer(problem, answers, subject=Carrying()).trace("spread", 1)
+    return Tracer(TracedProblem(problem), answers, Carrying()).trace("spread", 1)
 
 
 @pytest.mark.parametrize("kind", ["discrete", "continuous"])
@@ -213,7 +220,7 @@ def test_a_port_of_the_whole_step_is_traced_to_where_it_parts(cores, slow, where
     problem = make_problem("tiny", "discrete")
     port = TracedPort(problem, whole_port(cores["discrete"], slow))
     answers = RecordedAnswers(RECORDED, problem, True)
-    trace = Tracer(problem, answers, subject=port).trace("spread", 1)
+    trace = Tracer(TracedProblem(problem), answers, port).trace("spread", 1)
     assert trace.not_offered == ()
     assert (trace.first and trace.first.quantity.name) == where
     assert "slow_critic/dist/out/kernel" in [d.quantity.name for d in trace.differences]

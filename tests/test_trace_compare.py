@@ -9,11 +9,15 @@ from core.dreamerv3.config import Config
 from parity.trace import report
 from parity.trace.compare import Comparator
 from parity.trace.difference import difference, first_divergence
-from parity.trace.names import NameMapError, match, translate
-from parity.trace.problem import make_problem
-from parity.trace.quantities import INTERMEDIATES, Quantity, quantities
+from parity.trace.dreamerv3.conditions import LaPropConditions
+from parity.trace.dreamerv3.names import match, translate
+from parity.trace.dreamerv3.problem import make_problem
+from parity.trace.dreamerv3.quantities import INTERMEDIATES, quantities
+from parity.trace.dreamerv3.subject import TracedCore, flatten
+from parity.trace.dreamerv3.traced import TracedProblem
+from parity.trace.quantity import Quantity
 from parity.trace.run import Trace
-from parity.trace.subject import TracedCore, flatten
+from parity.trace.sides import NameMapError
 
 CORE = {
     "enc/hidden0/linear/kernel": (4, 8),
@@ -36,6 +40,10 @@ REFERENCE = {
 
 
 LEAF = "enc/hidden0/scale"
+
+
+def comparator(first_update=0):
+    return Comparator(LaPropConditions(Config(), first_update), "float32")
 
 
 def test_the_name_map_is_one_to_one_and_drops_the_padding_alone():
@@ -100,13 +108,13 @@ def test_what_is_not_finite_diverges_whatever_is_allowed(bad):
 def test_a_reference_that_is_far_from_exact_diverges_too():
     names, ones = (Quantity("rewards"),), np.ones(3)
     far = np.array([1, 1.07, 1], np.float32)
-    found = Comparator(Config(), "float32").step(
+    found = comparator().step(
         names, {"rewards": ones.astype(np.float32)}, {"rewards": far}, {"rewards": ones}
     )
     assert found[0].diverges
     assert (found[0].suspect, found[0].nearer, found[0].place) == ("reference", "subject", (1,))
     near = {"rewards": np.nextafter(np.float32(1), far)}
-    found = Comparator(Config(), "float32").step(names, near, near, {"rewards": ones})
+    found = comparator().step(names, near, near, {"rewards": ones})
     assert not found[0].diverges
 
 
@@ -119,7 +127,7 @@ def test_an_exact_zero_must_be_zero():
     assert not compared([0.0, 0.0], exact=0.0, allowed=0.0).diverges
 
 
-def step_of(comparator, changes=None, *, exact=None, gradient=0.5):
+def step_of(compared, changes=None, *, exact=None, gradient=0.5):
     """One step of one leaf whose gradient is `gradient`, with `changes` on the core's side."""
     names = [q for q in quantities([LEAF]) if q not in INTERMEDIATES]
     square = 1e-3 * gradient**2 * np.ones(2)
@@ -134,7 +142,7 @@ def step_of(comparator, changes=None, *, exact=None, gradient=0.5):
     near = {name: np.asarray(value, np.float32) for name, value in truth.items()}
     near["updates"] = np.int32(1)
     core = {**near, **{name: np.asarray(value) for name, value in (changes or {}).items()}}
-    return comparator.step(names, core, near, truth)
+    return compared.step(names, core, near, truth)
 
 
 def diverging(found):
@@ -143,7 +151,7 @@ def diverging(found):
 
 def test_a_right_optimiser_step_passes_and_wrong_ones_are_seen():
     def run(changes):
-        return diverging(step_of(Comparator(Config(), "float32", first_update=500), changes))
+        return diverging(step_of(comparator(first_update=500), changes))
 
     assert run({}) == []
     assert run({f"gradient/{LEAF}": [0.5, 0.5001]}) == [f"gradient/{LEAF}"]
@@ -158,24 +166,24 @@ def test_a_quotient_of_noise_by_noise_decides_nothing():
     exact = {f"gradient/{LEAF}": np.array([0.5, 1e-12])}
     exact[f"second_moment/{LEAF}"] = 1e-3 * exact[f"gradient/{LEAF}"] ** 2
     flipped = {f"momentum/{LEAF}": [0.1, -0.1]}
-    assert diverging(step_of(Comparator(Config(), "float32"), flipped, exact=exact)) == []
+    assert diverging(step_of(comparator(), flipped, exact=exact)) == []
     clear = {f"momentum/{LEAF}": [-0.1, 0.1]}
-    assert diverging(step_of(Comparator(Config(), "float32"), clear, exact=exact))
+    assert diverging(step_of(comparator(), clear, exact=exact))
 
 
 def test_a_missing_or_misshapen_array_diverges():
-    found = step_of(Comparator(Config(), "float32"), {f"gradient/{LEAF}": np.zeros((2, 1))})
+    found = step_of(comparator(), {f"gradient/{LEAF}": np.zeros((2, 1))})
     assert first_divergence(found).problem == "it has the shape (2, 1), the reference's (2,)"
-    comparator = Comparator(Config(), "float32")
+    compared = comparator()
     names = [Quantity(f"gradient/{LEAF}", "gradient"), Quantity("updates", "count")]
     truth = {name: np.ones(2) for name in ("gradient", "second_moment", "momentum")}
     truth = {f"{name}/{LEAF}": value for name, value in truth.items()} | {"updates": np.int32(1)}
-    (found, _) = comparator.step(names, {"updates": np.int32(1)}, truth, truth)
+    (found, _) = compared.step(names, {"updates": np.int32(1)}, truth, truth)
     assert found.problem == "there is no such array; the reference's has the shape (2,)"
 
 
 def made_up(*differences):
-    problem = make_problem("tiny", "discrete")
+    problem = TracedProblem(make_problem("tiny", "discrete"))
     return Trace(problem, "initial", (), tuple(differences), 10, 2, 1, 0, 5)
 
 

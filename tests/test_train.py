@@ -16,15 +16,17 @@ import pytest
 from filelock import FileLock
 
 from core.config import ConfigError
-from core.dreamerv3 import loop, windows
 from core.dreamerv3.__main__ import app
-from core.dreamerv3.checkpoint import Checkpoints
 from core.dreamerv3.config import Config
-from core.dreamerv3.run import RunError, run
-from core.dreamerv3.run_config import RunConfig
+from core.dreamerv3.metrics import watched
+from core.dreamerv3.run import run
 from core.dreamerv3.train import make_train
 from core.dreamerv3.train_config import TrainConfig
 from core.environments import make_environment
+from core.training import loop, windows
+from core.training.checkpoint import Checkpoints
+from core.training.errors import RunError
+from core.training.run_config import RunConfig
 
 TINY = {
     "units": 4,
@@ -177,12 +179,13 @@ def test_the_first_faulty_term_is_remembered():
     fault = windows.no_fault()
     good = {"rec_loss": 1.0, "opt_loss": 1.0, "actor_loss": 1.0, "ret/mean": jnp.nan}
     good = {name: jnp.float32(value) for name, value in good.items()}
-    fault = windows.check(fault, good, jnp.int32(7))
+    terms = watched(good)
+    fault = windows.check(fault, good, jnp.int32(7), terms)
     assert fault.update == 0
     bad = good | {"actor_loss": jnp.float32(jnp.inf), "opt_loss": jnp.float32(jnp.nan)}
-    fault = windows.check(fault, bad, jnp.int32(8))
-    fault = windows.check(fault, good | {"rec_loss": jnp.float32(jnp.nan)}, jnp.int32(9))
-    assert (int(fault.update), windows.watched(good)[int(fault.term)]) == (8, "actor_loss")
+    fault = windows.check(fault, bad, jnp.int32(8), terms)
+    fault = windows.check(fault, good | {"rec_loss": jnp.float32(jnp.nan)}, jnp.int32(9), terms)
+    assert (int(fault.update), terms[int(fault.term)]) == (8, "actor_loss")
 
 
 def test_seeds_that_are_none_are_refused():
@@ -363,7 +366,7 @@ def test_a_full_disk_at_the_start_is_one_sentence(tmp_path, monkeypatch):
     def full(handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("core.dreamerv3.logging.os.fsync", full)
+    monkeypatch.setattr("core.training.logging.os.fsync", full)
     with pytest.raises(RunError, match=r"config.json can not be written: No space left.*make room"):
         run(RunConfig(CONFIG, "CartPole-v1", (3,), tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "checkpoints"]

@@ -89,8 +89,8 @@ def train_seeds(plan: Plan, out: Path, *, devices: int = 1, bar: Any = None) -> 
 def run_config(plan: Plan, folder: Path, seeds: Sequence[int], devices: int = 1) -> Any:
     """The core's configuration of a run, through the core's own loader."""
     from core.dreamerv3.config import Config
-    from core.dreamerv3.run_config import RunConfig
     from core.dreamerv3.train_config import TrainConfig
+    from core.training.run_config import RunConfig
 
     return RunConfig(
         train=TrainConfig(

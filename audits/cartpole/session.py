@@ -96,12 +96,11 @@ def _train_ours(choices: Choices, folder: Path, report: Report) -> None:
     import jax
 
     from core.compiled import default_folder
-    from core.dreamerv3.checkpoint import CheckpointError
     from core.dreamerv3.config import ConfigError
-    from core.dreamerv3.logging import LoggingError
-    from core.dreamerv3.loop import RunInterruptedError
-    from core.dreamerv3.run import RunError
     from core.environments import EnvironmentSetupError
+    from core.training.checkpoint import CheckpointError
+    from core.training.errors import RunError, RunInterruptedError
+    from core.training.logging import LoggingError
 
     jax.config.update("jax_compilation_cache_dir", str(default_folder()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

@@ -152,13 +152,17 @@ def missing(result: WindowResult) -> dict[str, list[str]]:
 def statistics_line(result: WindowResult) -> str:
     """What the seeds tell of the mean over the tasks."""
     test = result.equivalence
+    chance = (
+        f"An equal program would pass that test in {result.power:.0%} of validations, if its seeds "
+        "spread as the published ones do."
+    )
     if test is None or result.bootstrap is None:
-        return ""
+        return f"Once all tasks are judged, a test of equivalence of their mean follows. {chance}"
     low, high = result.bootstrap
     return (
         f"The mean over the tasks differs from the reference's by {_interval(test)}: "
-        f"{test.verdict.value} of the test of equivalence within ± {test.margin:g}. Resampled "
-        f"seeds give {low:+,.1f} to {high:+,.1f}."
+        f"{test.verdict.value} of the test of equivalence within ± {test.margin:g}. {chance} "
+        f"Resampled seeds give {low:+,.1f} to {high:+,.1f}."
     )
 
 

@@ -3,6 +3,7 @@
 run.json        what was asked for, and the agent's resolved configuration
 curve.jsonl     one record per chunk
 sessions.jsonl  one line for every start of a process: from where it went on, and with what
+progress.json   how far it is, every few seconds
 finished.json   written last
 """
 
@@ -20,7 +21,8 @@ from audits.paper.registry import RunSpec
 from reports.records import write_atomically
 
 VERSION = 1
-RUN, CURVE, SESSIONS, FINISHED = "run.json", "curve.jsonl", "sessions.jsonl", "finished.json"
+RUN, CURVE, SESSIONS = "run.json", "curve.jsonl", "sessions.jsonl"
+PROGRESS, FINISHED = "progress.json", "finished.json"
 
 T = TypeVar("T")
 

@@ -17,7 +17,11 @@ from audits.paper.files import Run
 from audits.references.store import Reference, TaskReference
 from audits.statistics.bootstrap import strata_interval
 from audits.statistics.equivalence import Equivalence, equivalence, mean_equivalence
-from audits.statistics.power import equivalence_power, seeds_needed
+from audits.statistics.power import (
+    equivalence_power,
+    mean_equivalence_power,
+    seeds_needed,
+)
 
 
 class Verdict(enum.StrEnum):
@@ -101,6 +105,7 @@ class WindowResult(msgspec.Struct, frozen=True):
         aggregates: Mean and median over the tasks.
         equivalence: Test of the mean over the tasks, seeds being the only chance in it.
         bootstrap: Interval of the same difference over resampled seeds.
+        power: How often equal programs would pass that test, at the published seeds' spread.
         tasks: Every task of the protocol.
     """
 
@@ -114,6 +119,7 @@ class WindowResult(msgspec.Struct, frozen=True):
     aggregates: list[Aggregate]
     equivalence: Equivalence | None
     bootstrap: tuple[float, float] | None
+    power: float
     tasks: list[TaskResult]
 
 
@@ -215,8 +221,21 @@ def _window(
         aggregates,
         mean_equivalence(pairs, rules.tolerance, levels.alpha) if complete else None,
         strata_interval(pairs, level=levels.level) if complete else None,
+        _power(reference, window, judged, rules),
         tasks,
     )
+
+
+def _power(
+    reference: Reference, window: Window, judged: Sequence[TaskResult], rules: Criteria
+) -> float:
+    """Of the test of the mean over the tasks; with as many seeds as published before any run."""
+    theirs = [task.window(window.name).means for task in reference.tasks]
+    published = min(map(len, theirs))
+    ours = min((len(task.ours) for task in judged), default=published)
+    deviations = tuple(float(np.std(means, ddof=1)) for means in theirs)
+    alpha = rules.statistics.alpha
+    return mean_equivalence_power(deviations, ours, published, rules.tolerance, alpha=alpha)
 
 
 def _bounds(window: Window) -> str:

@@ -15,6 +15,7 @@ from audits.paper.errors import PaperError
 from audits.references import store
 
 _FILE = Path(__file__).with_name("protocol.yaml")
+_SMOKE = Path(__file__).with_name("smoke.yaml")
 
 
 class RunSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,18 +113,29 @@ def registered() -> dict[str, RunSpec]:
     return found
 
 
+@functools.cache
+def smoke_runs() -> dict[str, RunSpec]:
+    """Tiny runs for trials of the plumbing, by name; none of them is of the protocol."""
+    loaded = YAML(typ="safe", pure=True).load(_SMOKE.read_text("utf-8"))
+    return {spec.name: spec for spec in msgspec.convert(loaded, list[RunSpec])}
+
+
 def sources_of(agent: str) -> list[str]:
     """Where an agent's settings are from."""
     return _protocols()[agent].sources
 
 
-def find(names: Sequence[str]) -> list[RunSpec]:
+def find(names: Sequence[str], *, smoke: bool = False) -> list[RunSpec]:
     """Runs by name; all of them if none is named, those of an agent if it is.
+
+    Args:
+        names: Of runs or agents.
+        smoke: Of the trials of the plumbing, not of the protocol.
 
     Raises:
         PaperError: No run is called that; the message names the nearest.
     """
-    every = registered()
+    every = smoke_runs() if smoke else registered()
     chosen: dict[str, RunSpec] = {}
     for name in names or every:
         found = [run for run in every.values() if name in (run.name, run.agent)]
@@ -143,15 +155,16 @@ def differences(found: RunSpec, wanted: RunSpec) -> list[str]:
     mine, theirs = msgspec.to_builtins(found), msgspec.to_builtins(wanted)
     if found.seeds == wanted.seeds[: len(found.seeds)] and found.seeds:
         mine["seeds"] = theirs["seeds"]
-    return _different(mine, theirs)
+    return different(mine, theirs)
 
 
-def _different(found: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> list[str]:
+def different(found: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> list[str]:
+    """How two nested tables differ, one sentence for every key."""
     told = []
     for key in sorted({*found, *wanted}):
         mine, theirs = found.get(key), wanted.get(key)
         if isinstance(mine, dict) and isinstance(theirs, dict):
-            told += _different(mine, theirs, f"{prefix}{key}.")
+            told += different(mine, theirs, f"{prefix}{key}.")
         elif mine != theirs:
             told.append(f"{prefix}{key} is {mine!r}, not {theirs!r}")
     return told

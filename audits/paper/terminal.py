@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
 
+from audits.paper.estimate import Estimate
 from audits.paper.registry import RunSpec
+from audits.paper.status import RunStatus
+from audits.paper.submission import Resources
+from audits.paper.training import newest_checkpoint
 
-_WIDE = 160
+_WIDE = 10_000  # characters: no line is broken
 
 
 def show_runs(specs: Sequence[RunSpec]) -> None:
@@ -33,6 +38,115 @@ def show_runs(specs: Sequence[RunSpec]) -> None:
             spec.metric,
         )
     show(table)
+
+
+def show_status(found: Sequence[RunStatus]) -> None:
+    """How far runs are, one line each, and all of them together."""
+    table = make_table(
+        run="left",
+        state="left",
+        environment_steps="right",
+        done="right",
+        per_second="right",
+        left="right",
+        score="right",
+        where="left",
+    )
+    for status in found:
+        table.add_row(
+            status.run,
+            status.state,
+            f"{status.env_steps:,}",
+            f"{status.env_steps / status.budget:.0%}",
+            "–" if status.speed is None else f"{status.speed:,.1f}",
+            duration(status.left),
+            "–" if status.score is None else f"{status.score:,.1f}",
+            status.remark or status.where,
+        )
+    show(table)
+    done = sum(status.env_steps for status in found)
+    budget = sum(status.budget for status in found)
+    finished = sum(status.state == "finished" for status in found)
+    running = [status for status in found if status.state == "running"]
+    slowest = max((status.left or 0.0 for status in running), default=None)
+    print(
+        f"{finished} of {len(found)} finished, {len(running)} running; {done:,} of {budget:,} "
+        f"environment steps ({done / max(budget, 1):.0%})"
+        + (f"; the slowest running one ends in {duration(slowest)}" if running else "")
+    )
+
+
+def show_jobs(specs: Sequence[RunSpec], out: Path, resources: Mapping[str, Resources]) -> None:
+    """The jobs that would be submitted, one line each."""
+    table = make_table(
+        job="left",
+        begins_at="right",
+        GPUs="right",
+        cores="right",
+        memory_GB="right",
+        hours="right",
+        folder="left",
+    )
+    for spec in specs:
+        asked = resources[spec.name]
+        table.add_row(
+            spec.name,
+            f"{newest_checkpoint(out / spec.name) * spec.action_repeat:,}",
+            str(asked.gpus),
+            str(asked.cpus),
+            str(asked.memory_gb),
+            f"{asked.hours:,.1f}",
+            str(out / spec.name),
+        )
+    show(table)
+
+
+def show_estimates(found: Sequence[Estimate]) -> None:
+    """What runs need, one line each."""
+    table = make_table(
+        run="left",
+        seeds="right",
+        replay_GB="right",
+        learner_GB="right",
+        working_GB="right",
+        device_GB="right",
+        host_GB="right",
+        disk_GB="right",
+        time="right",
+        measured_on="left",
+    )
+    for estimate in found:
+        memory, calibration = estimate.memory, estimate.calibration
+        bytes_ = (
+            memory.seeds * memory.replay,
+            memory.seeds * (memory.learner + memory.other),
+            memory.seeds * memory.working,
+            memory.device,
+            memory.host,
+            memory.disk,
+        )
+        table.add_row(
+            estimate.run,
+            str(memory.seeds),
+            *(f"{value / 1e9:,.3g}" for value in bytes_),
+            duration(calibration.seconds if calibration else None),
+            calibration.device if calibration else "nothing: --calibrate",
+        )
+    show(table)
+    hours = [estimate.hours for estimate in found if estimate.hours is not None]
+    if len(hours) == len(found) > 1:
+        print(f"one after another: {duration(3600 * sum(hours))}")
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as days, hours and minutes."""
+    if seconds is None:
+        return "–"
+    minutes = round(seconds / 60)
+    days, hours = minutes // 1440, minutes // 60 % 24
+    if days:
+        return f"{days} d {hours:02} h"
+    return f"{hours} h {minutes % 60:02} min" if hours else f"{minutes} min"
 
 
 def make_table(**columns: Literal["left", "right"]) -> Table:

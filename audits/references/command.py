@@ -42,8 +42,9 @@ def extract(
     from audits.references import store
     from audits.references.errors import ReferenceDataError
     from audits.references.extraction import extract as extracted
-    from audits.references.files import read_files
+    from audits.references.files import is_checkout, read_files
     from audits.references.sources import sources
+    from audits.references.task_set import check_task_set
 
     given = {"dreamerv3": dreamerv3, "tdmpc2": tdmpc2}
     if not any(given.values()):
@@ -54,6 +55,8 @@ def extract(
             continue
         kept = store.read(agent) if store.path_of(agent).exists() else None
         files = read_files(sources()[agent], folder, kept.files if kept else {})
+        if sources()[agent].mt30 and is_checkout(folder):
+            check_task_set(sources()[agent], folder)
         found = extracted(agent, sources()[agent], files)
         for line in _told(found):
             print(line)

@@ -35,9 +35,7 @@ def read_files(source: Source, folder: Path, digests: Mapping[str, str]) -> dict
             f"{folder} is no folder; clone {source.find_pin().url} and name the checkout"
         )
     found = (
-        _of_checkout(source, folder)
-        if _is_checkout(folder)
-        else _of_folder(source, folder, digests)
+        _of_checkout(source, folder) if is_checkout(folder) else _of_folder(source, folder, digests)
     )
     if not found:
         raise ReferenceDataError(
@@ -52,8 +50,8 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _is_checkout(folder: Path) -> bool:
-    # A folder inside somebody else's repository is not one.
+def is_checkout(folder: Path) -> bool:
+    """Whether a folder is the top of a git repository; inside somebody else's, it is not."""
     return (folder / ".git").exists() or (folder / "HEAD").exists()
 
 

@@ -53,6 +53,48 @@ def equivalence_power(
     return float(np.mean(np.where(reach > 0, inside, 0.0)))
 
 
+@functools.lru_cache(maxsize=256)
+def mean_equivalence_power(
+    deviations: tuple[float, ...],
+    ours: int,
+    reference: int,
+    margin: float,
+    *,
+    alpha: float = 0.05,
+    draws: int = 20_000,
+) -> float:
+    """Probability that equal programs pass `equivalence.mean_equivalence` over several tasks.
+
+    Drawn rather than integrated: every side of every task has a mean and a variance of its own,
+    which of normal values are independent.
+
+    Args:
+        deviations: σ between seeds of every task, the same on both sides.
+        ours: Seeds of our side.
+        reference: Likewise.
+        margin: Of the test.
+        alpha: Level of each one-sided test.
+        draws: Of all tasks.
+
+    Returns:
+        A probability, to about a hundredth; 0 with fewer than two seeds on a side.
+    """
+    if min(ours, reference) < 2 or not deviations:
+        return 0.0
+    rng = np.random.default_rng(0)
+    difference, total, squared = (np.zeros(draws) for _ in range(3))
+    for deviation in deviations:
+        for seeds in (ours, reference):
+            difference += rng.normal(0.0, deviation / math.sqrt(seeds), draws)
+            term = deviation**2 * rng.chisquare(seeds - 1, draws) / (seeds - 1) / seeds
+            total += term
+            squared += term**2 / (seeds - 1)
+    if not total.all():
+        return 1.0
+    half = stats.t.ppf(1 - alpha, total**2 / squared) * np.sqrt(total)
+    return float(np.mean(np.abs(difference) + half < margin * len(deviations)))
+
+
 @functools.lru_cache(maxsize=1024)
 def seeds_needed(
     deviation: float, margin: float, *, power: float = 0.8, alpha: float = 0.05

@@ -10,7 +10,8 @@ import numpy as np
 
 from core.dreamerv3.agent import Agent
 from core.dreamerv3.types import Context, Latent, Rows
-from parity.trace.problem import Arrays, Problem, make_problem, make_rows
+from parity.trace.dreamerv3.problem import Problem, make_problem, make_rows
+from parity.trace.quantity import Arrays
 
 ENVIRONMENTS = 16
 

@@ -85,9 +85,10 @@ def _main(question: Question) -> None:
 
     from benchmarks.dreamerv3.problems import CASES
     from core.dreamerv3 import replay
-    from core.dreamerv3.devices import place, seed_mesh, spread
-    from core.dreamerv3.train import TrainConfig, make_train
+    from core.dreamerv3.train import make_train
+    from core.dreamerv3.train_config import TrainConfig
     from core.environments import make_environment
+    from core.training.devices import place, seed_mesh, spread
 
     case = CASES[question.case]
     environment = make_environment(case.environment) if case.environment else _stand_in(case)

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.dreamerv3.cores import use_cores
 from benchmarks.dreamerv3.problems import Case, columns, observations
 from benchmarks.dreamerv3.timing import Seconds
-from parity.trace.reference import compiled_folder
+from parity.trace.dreamerv3.reference import compiled_folder
 from parity.workers import ask, start_reference
 
 PIN = "dreamerv3-29eb964"

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from core.dreamerv3.agent import Agent
     from core.dreamerv3.config import Config, ConfigError
     from core.dreamerv3.run import run
-    from core.dreamerv3.run_config import RunConfig
     from core.dreamerv3.train import make_train
     from core.dreamerv3.train_config import TrainConfig
+    from core.training.run_config import RunConfig
 
 __all__ = ["Agent", "Config", "ConfigError", "RunConfig", "TrainConfig", "make_train", "run"]
 
 _MODULES = {
-    "Agent": "agent",
-    "Config": "config",
-    "ConfigError": "config",
-    "RunConfig": "run_config",
-    "TrainConfig": "train_config",
-    "make_train": "train",
-    "run": "run",
+    "Agent": "core.dreamerv3.agent",
+    "Config": "core.dreamerv3.config",
+    "ConfigError": "core.dreamerv3.config",
+    "RunConfig": "core.training.run_config",
+    "TrainConfig": "core.dreamerv3.train_config",
+    "make_train": "core.dreamerv3.train",
+    "run": "core.dreamerv3.run",
 }
 
 
@@ -40,4 +40,4 @@ def __getattr__(name: str) -> Any:
     # environments would cost seconds.
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(importlib.import_module(_MODULES[name]), name)

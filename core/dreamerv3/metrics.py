@@ -96,5 +96,15 @@ def optimizer_metrics(
     }
 
 
+def watched(metrics: Mapping[str, object]) -> tuple[str, ...]:
+    """The metrics that must be finite, in the order in which an update computes them.
+
+    Every term of the loss, the total, then the norms: a fault is named where it began.
+    """
+    order = [f"{name}_loss" for name in (*LOSSES, "opt")]
+    order += [f"opt_{name}_norm" for name in ("grad", "update", "param")]
+    return tuple(name for name in order if name in metrics)
+
+
 def _latent_entropy(logits: Float[Array, "*batch stoch classes"]) -> Float[Array, "*batch"]:
     return distributions.categorical_entropy(logits.astype(jnp.float32)).sum(-1)

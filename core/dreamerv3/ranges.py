@@ -1,4 +1,4 @@
-"""Which values every key of a run takes."""
+"""Which values every key of the configuration takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from core.ranges import (
 )
 
 RANGES: Mapping[str, Range] = {
-    # Of the agent.
     "units": WIDTH,
     "hidden": WIDTH,
     "deter": WIDTH,
@@ -70,17 +69,4 @@ RANGES: Mapping[str, Range] = {
     "batch_size": COUNT,
     # The first row of a sequence has no return to learn from.
     "batch_length": Range(2, INT32_MAX, whole=True),
-    # Of a training program.
-    "steps": COUNT,
-    "n_envs": COUNT,
-    "replay_capacity": COUNT,
-    "log_every": COUNT,
-    "eval_episodes": COUNT,
-    # Of a run from the command line.
-    "action_repeat": COUNT,
-    "time_limit": COUNT,
-    "eval_every": ANY_COUNT,
-    "save_every": WEIGHT,
-    "chunk_seconds": POSITIVE,
-    "devices": COUNT,
 }

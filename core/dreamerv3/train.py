@@ -9,7 +9,6 @@ an argument and not a shape, so that one compilation serves a run however it is 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,13 +16,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from core.dreamerv3 import normaliser, replay, windows
+from core.dreamerv3 import normaliser, replay
 from core.dreamerv3.agent import Agent, Carry, TrainState
-from core.dreamerv3.evaluation import play
+from core.dreamerv3.metrics import watched
 from core.dreamerv3.replay import ReplayState
+from core.dreamerv3.resumption import fitted
 from core.dreamerv3.train_config import TrainConfig
 from core.dreamerv3.types import Rows
 from core.environments import Environment, rows
+from core.training import windows
+from core.training.evaluation import play
+from core.training.program import Metrics, RunState, Train, for_seeds
 
 # Which of a seed's streams of random numbers.
 _INIT, _TICK, _UPDATE, _EVALUATION = range(4)
@@ -51,40 +54,6 @@ class Learner(NamedTuple):
     episodes: windows.Episodes
     sums: windows.Sums
     fault: windows.Fault
-
-
-class RunState(NamedTuple):
-    """All that a run needs to go on: what a checkpoint holds.
-
-    Attributes:
-        tick: Ticks that have run.
-        learners: The seeds.
-    """
-
-    tick: Int[Array, ""]
-    learners: Learner
-
-
-Metrics = dict[str, Float[Array, " seeds"]]
-
-
-@dataclasses.dataclass(frozen=True)
-class Train:
-    """The pure functions of a training run; `jax.jit` them with the state donated.
-
-    Attributes:
-        init: Seeds' keys [seeds] to the state before the first row.
-        chunk: A state and a number of ticks (an int32 array) to the state after them, and
-            the metrics so far of the window that the last of them lies in.
-        evaluate: A state to returns and lengths [seeds, episodes] of fresh episodes; the
-            initial states and the random draws of a seed are the same at every evaluation.
-        terms: Names of the losses that `Fault.term` counts.
-    """
-
-    init: Callable[[PRNGKeyArray], RunState]
-    chunk: Callable[[RunState, Int[Array, ""]], tuple[RunState, Metrics]]
-    evaluate: Callable[[RunState], tuple[Float[Array, "seeds n"], Int[Array, "seeds n"]]]
-    terms: tuple[str, ...]
 
 
 def make_train(config: TrainConfig, environment: Environment) -> Train:
@@ -165,17 +134,17 @@ def make_train(config: TrainConfig, environment: Environment) -> Train:
             train=train,
             replay=replay.write_back(learner.replay, where, latent),
             sums=windows.add_update(learner.sums, metrics),
-            fault=windows.check(learner.fault, metrics, number + 1),
+            fault=windows.check(learner.fault, metrics, number + 1, terms),
         )
 
     def tick(state: RunState) -> RunState:
         # How much is due is the same for all seeds: outside their `vmap`, the loop stays a
         # loop instead of running masked over everything that it carries.
-        learners = _for_seeds(collect, state.learners, state.tick)
+        learners = for_seeds(collect, state.learners, state.tick)
         learners = jax.lax.fori_loop(
             config.updates_after(state.tick),
             config.updates_after(state.tick + 1),
-            lambda number, seeds: _for_seeds(learn, seeds, number),
+            lambda number, seeds: for_seeds(learn, seeds, number),
             learners,
         )
         return RunState(state.tick + 1, learners)
@@ -193,27 +162,26 @@ def make_train(config: TrainConfig, environment: Environment) -> Train:
 
     def evaluate(state: RunState) -> tuple[Float[Array, "seeds n"], Int[Array, "seeds n"]]:
         def one(learner: Learner) -> tuple[Float[Array, " n"], Int[Array, " n"]]:
+            def act(carry: Carry, seen: rows.Observed, key: PRNGKeyArray) -> tuple[Carry, Array]:
+                noise = agent.acting_noise(key, config.eval_episodes)
+                params = learner.train.params
+                return agent.act(params, carry, seen.observation, seen.is_first, noise)[:2]
+
+            # The same at every evaluation: initial states and draws.
             key = jax.random.fold_in(learner.key, _EVALUATION)
-            return play(agent, environment, learner.train.params, key, config.eval_episodes)
+            carry = agent.initial_carry(config.eval_episodes)
+            return play(act, environment, carry, key, config.eval_episodes)
 
         return jax.vmap(one)(state.learners)
 
+    def fit(state: RunState) -> RunState:
+        ring = fitted(state.learners.replay, config.ring_rows)
+        return state._replace(learners=state.learners._replace(replay=ring))
+
     metric_names = _metric_names(agent, update)
-    return Train(init, chunk, evaluate, windows.watched(metric_names))
-
-
-def _for_seeds(
-    function: Callable[[Learner, Array], Learner], learners: Learner, number: Int[Array, ""]
-) -> Learner:
-    """`function` of every seed and the same number.
-
-    One seed goes without `vmap`: XLA's CPU backend takes longer for sums and products with
-    an axis of length 1 in front.
-    """
-    if len(learners.key) > 1:
-        return jax.vmap(function, in_axes=(0, None))(learners, number)
-    alone = jax.tree.map(lambda x: x.reshape(x.shape[1:]), learners)
-    return jax.tree.map(lambda x: x.reshape(1, *x.shape), function(alone, number))
+    terms = watched(metric_names)
+    quiet = config.ticks_without_updates
+    return Train(init, chunk, evaluate, terms, "opt_loss", quiet, fit)
 
 
 def _metric_names(agent: Agent, update: Callable[..., Any]) -> dict[str, Any]:

@@ -10,37 +10,23 @@ from jaxtyping import Array, Int
 
 from core.config import ConfigError
 from core.dreamerv3.config import Config
-from core.dreamerv3.ranges import RANGES
 from core.dreamerv3.schedule import countable, gate, updates_due
-from core.ranges import check_all
+from core.training import train_config
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainConfig:
-    """What a run is, beside its environment.
+class TrainConfig(train_config.TrainConfig):
+    """What a run is, beside its environment. Rows count, those of resets included.
 
-    Attributes:
-        agent: The agent's configuration.
-        steps: Environment rows of the whole run, reset rows included.
-        n_envs: Environments per seed.
-        replay_capacity: Rows that a seed's replay may hold; a shorter run allocates less.
-        log_every: Rows over which metrics are averaged.
-        eval_episodes: Episodes of an evaluation.
+    See `core.training.train_config.TrainConfig`.
     """
 
     agent: Config = dataclasses.field(default_factory=Config)
-    steps: int = 20_000
-    n_envs: int = 16
-    replay_capacity: int = 5_000_000
-    log_every: int = 2_000
-    eval_episodes: int = 10
 
     def __post_init__(self) -> None:
-        check_all(RANGES, self)
+        super().__post_init__()
         if self.agent.enc_layers < 1:
             raise ConfigError("enc_layers must be 1 or more in training, not 0")
-        if self.steps >= 2**31 - self.n_envs:
-            raise ConfigError(f"steps must fit 32 bits, {self.steps} do not")
         if self._gate >= 2**31:
             raise ConfigError(
                 f"batch_length · n_envs + batch_size, the rows before the first update, must fit "
@@ -68,11 +54,6 @@ class TrainConfig:
             )
 
     @property
-    def ticks(self) -> int:
-        """Ticks of the whole run."""
-        return -(-self.steps // self.n_envs)
-
-    @property
     def ring_rows(self) -> int:
         """Rows of each environment that the replay holds."""
         held = min(self.replay_capacity // self.n_envs, self.ticks)
@@ -84,10 +65,6 @@ class TrainConfig:
         batch = self.agent.batch_size * self.agent.batch_length
         # The shortest decimal that is this float is what was typed.
         return Fraction(repr(self.agent.train_ratio)) / batch
-
-    def ticks_of(self, steps: int) -> int:
-        """Whole ticks that reach a number of rows."""
-        return -(-steps // self.n_envs)
 
     def updates_after(self, ticks: Int[Array, ""] | int) -> Int[Array, ""]:
         """Updates that have run once so many ticks have."""

@@ -1,6 +1,12 @@
 """Environments behind one interface, and the collector that turns them into rows."""
 
 from core.environments.catalogue import environment_names, make_environment
-from core.environments.environment import Environment, EnvironmentSetupError
+from core.environments.environment import Environment, EnvironmentSetupError, TimedEnvironment
 
-__all__ = ["Environment", "EnvironmentSetupError", "environment_names", "make_environment"]
+__all__ = [
+    "Environment",
+    "EnvironmentSetupError",
+    "TimedEnvironment",
+    "environment_names",
+    "make_environment",
+]

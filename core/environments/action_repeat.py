@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from core.environments import states
-from core.environments.environment import Environment, State, Step
+from core.environments.environment import State, Step, TimedEnvironment
 from core.spaces import ActionSpace
 
 
@@ -20,7 +20,7 @@ class ActionRepeat:
     and keeps the last step's flags only (row E19).
     """
 
-    def __init__(self, environment: Environment, repeats: int):
+    def __init__(self, environment: TimedEnvironment, repeats: int):
         self._environment = environment
         self._repeats = repeats
 
@@ -28,6 +28,11 @@ class ActionRepeat:
     def observation_size(self) -> int:
         """Length of the flat observation."""
         return self._environment.observation_size
+
+    @property
+    def episode_length(self) -> int:
+        """Actions until an episode is cut off, perhaps amid the repeats of the last one."""
+        return -(-self._environment.episode_length // self._repeats)
 
     @property
     def action_space(self) -> ActionSpace:

@@ -6,7 +6,7 @@ import difflib
 
 from core.environments import playground_adapter
 from core.environments.action_repeat import ActionRepeat
-from core.environments.environment import Environment, EnvironmentSetupError
+from core.environments.environment import EnvironmentSetupError, TimedEnvironment
 from core.environments.time_limit import TimeLimit
 
 
@@ -24,7 +24,7 @@ def environment_names() -> tuple[str, ...]:
 
 def make_environment(
     name: str, *, action_repeat: int = 1, time_limit: int | None = None
-) -> Environment:
+) -> TimedEnvironment:
     """Makes an environment: the bare one, a time limit, and an action repeat around both.
 
     Args:
@@ -45,7 +45,7 @@ def make_environment(
     return ActionRepeat(environment, action_repeat) if action_repeat > 1 else environment
 
 
-def _bare(name: str, time_limit: int | None) -> Environment:
+def _bare(name: str, time_limit: int | None) -> TimedEnvironment:
     if name in playground_adapter.NAMES:
         environment = playground_adapter.PlaygroundEnvironment(name)
         return TimeLimit(environment, time_limit or environment.episode_length)

@@ -57,3 +57,12 @@ class Environment(Protocol):
             episode ended by itself, and whether a time limit cut it off (both may hold).
         """
         ...
+
+
+class TimedEnvironment(Environment, Protocol):
+    """An environment with a time limit."""
+
+    @property
+    def episode_length(self) -> int:
+        """Actions until an episode is cut off."""
+        ...

@@ -71,6 +71,11 @@ class GymnaxEnvironment:
         return self._observation_size
 
     @property
+    def episode_length(self) -> int:
+        """Actions until an episode is cut off."""
+        return int(self._parameters.max_steps_in_episode)
+
+    @property
     def action_space(self) -> ActionSpace:
         """Discrete, or continuous in [−1, 1]."""
         return self._action_space

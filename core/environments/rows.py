@@ -80,21 +80,29 @@ def advance(environment: Environment, state: RowState, action: Array) -> RowStat
         action: Chosen on the current row; ignored if that is an episode's last.
     """
     key, for_step, for_reset = jax.random.split(state.key, 3)
-    ended = state.row.is_last
-    simulation, observation, reward, terminated, truncated = environment.step(
-        for_step, state.simulation, action
-    )
-    stepped = (
-        simulation,
-        Observed(observation, reward, jnp.zeros((), bool), terminated | truncated, terminated),
-    )
-    # A reset runs the physics as well, and most ticks have none.
-    following = jax.lax.cond(
-        _in_any(ended),
-        lambda: states.select(ended, _reset(environment, for_reset), stepped),
-        lambda: stepped,
-    )
-    return RowState(key, *following)
+    stepped = _step(environment, for_step, state.simulation, action)
+    return RowState(key, *_reset_where(state.row.is_last, environment, for_reset, stepped))
+
+
+def transition(
+    environment: Environment, state: RowState, action: Array
+) -> tuple[RowState, Observed]:
+    """One step of one environment, and at once a fresh episode if it ended one.
+
+    For learners that store transitions: no row is held, so that every action counts.
+
+    Args:
+        environment: The one that `state` is of.
+        state: Of one environment; use `jax.vmap` for many.
+        action: Chosen on the current row, which is no episode's last.
+
+    Returns:
+        Where the environment is, and the row that the step led to.
+    """
+    key, for_step, for_reset = jax.random.split(state.key, 3)
+    stepped = _step(environment, for_step, state.simulation, action)
+    ended = stepped[1].is_last
+    return RowState(key, *_reset_where(ended, environment, for_reset, stepped)), stepped[1]
 
 
 def zero_on_last(action: Array, is_last: Bool[Array, "*batch"]) -> Array:
@@ -106,6 +114,28 @@ def zero_on_last(action: Array, is_last: Bool[Array, "*batch"]) -> Array:
     """
     ended = is_last.reshape(is_last.shape + (1,) * (action.ndim - is_last.ndim))
     return jnp.where(ended, jnp.zeros_like(action), action)
+
+
+def _step(
+    environment: Environment, key: PRNGKeyArray, simulation: State, action: Array
+) -> tuple[State, Observed]:
+    after, observation, reward, terminated, truncated = environment.step(key, simulation, action)
+    no = jnp.zeros((), bool)
+    return after, Observed(observation, reward, no, terminated | truncated, terminated)
+
+
+def _reset_where(
+    ended: Bool[Array, ""],
+    environment: Environment,
+    key: PRNGKeyArray,
+    stepped: tuple[State, Observed],
+) -> tuple[State, Observed]:
+    # A reset runs the physics as well, and most ticks have none.
+    return jax.lax.cond(
+        _in_any(ended),
+        lambda: states.select(ended, _reset(environment, key), stepped),
+        lambda: stepped,
+    )
 
 
 def _reset(environment: Environment, key: PRNGKeyArray) -> tuple[State, Observed]:

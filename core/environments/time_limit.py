@@ -35,6 +35,11 @@ class TimeLimit:
         return self._environment.observation_size
 
     @property
+    def episode_length(self) -> int:
+        """Actions until an episode is cut off."""
+        return self._limit
+
+    @property
     def action_space(self) -> ActionSpace:
         """That of the environment below."""
         return self._environment.action_space

@@ -10,6 +10,19 @@ from core.tdmpc2.losses import ModelLosses, PolicyLoss, Targets
 from core.tdmpc2.optimizer import Clipped
 from core.tdmpc2.world_model import ModelParams, NetworkParams
 
+# The metrics in the order in which an update computes them: a fault is named where it began.
+WATCHED = (
+    "consistency_loss",
+    "reward_loss",
+    "value_loss",
+    "total_loss",
+    "gradient_norm",
+    "scale",
+    "policy_entropy",
+    "policy_loss",
+    "policy_gradient_norm",
+)
+
 
 class Intermediates(NamedTuple):
     """Every named intermediate of one update; under `jit`, those not used cost nothing.

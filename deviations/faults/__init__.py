@@ -9,7 +9,7 @@ carry a suffix.
 
 from __future__ import annotations
 
-from deviations.faults import dreamerv3, tdmpc2
+from deviations.faults import dreamerv3, environments, tdmpc2
 from parity.faults import Fault
 
-FAULTS: tuple[Fault, ...] = (*dreamerv3.FAULTS, *tdmpc2.FAULTS)
+FAULTS: tuple[Fault, ...] = (*dreamerv3.FAULTS, *environments.FAULTS, *tdmpc2.FAULTS)

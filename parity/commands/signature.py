@@ -39,7 +39,7 @@ def operation_lines(operation: Operation, entries: Iterable[Entry], width: int) 
         if operation.name in claim.operations
     ]
     pins = dict.fromkeys(
-        pin for entry, claim in asking if claim.about != "subject" for pin in entry.pins
+        pin for entry, claim in asking if claim.about != "subject" for pin in entry.pins_of(claim)
     )
     recorded = [pin for pin in pins if operation.name in Recording(pin, FOLDER).operations]
     live = [pin for pin in pins if pin not in recorded]

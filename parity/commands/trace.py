@@ -15,13 +15,17 @@ from parity import subjects
 from parity.commands import options
 from parity.implementations import AnswerError, CannotMeasureError
 from parity.provenance import now
-from parity.trace import reference, report
-from parity.trace.answers import FOLDER, Answers, LiveAnswers, PaddingError, RecordedAnswers
-from parity.trace.names import NameMapError
-from parity.trace.port import TracedPort
-from parity.trace.problem import Dtype, Problem, make_problem
+from parity.trace import report
+from parity.trace.answers import FOLDER
+from parity.trace.dreamerv3 import reference
+from parity.trace.dreamerv3.answers import LiveAnswers, RecordedAnswers
+from parity.trace.dreamerv3.port import TracedPort
+from parity.trace.dreamerv3.problem import Problem, make_problem
+from parity.trace.dreamerv3.subject import TracedCore
+from parity.trace.dreamerv3.traced import TracedProblem
+from parity.trace.quantity import Dtype
 from parity.trace.run import Trace, Tracer
-from parity.trace.starts import STARTS, Start
+from parity.trace.sides import STARTS, Answers, NameMapError, PaddingError, Start
 from reference_harness.pins import find_pin
 from reference_harness.recorder import Recorder
 from reference_harness.worker import Identity
@@ -117,9 +121,9 @@ def trace(
             return 0
         for problem, theirs in zip(problems, asked, strict=True):
             tracer = Tracer(
-                problem,
+                TracedProblem(problem),
                 theirs,
-                subject=TracedPort(problem, implementation) if foreign else None,
+                TracedPort(problem, implementation) if foreign else TracedCore(problem),
                 neutralised=() if no_neutralise else ("D22",),
                 progress=_progress,
             )

@@ -7,6 +7,6 @@ take numpy arrays and return them. See parity/README.md.
 
 from __future__ import annotations
 
-from parity.core_subject import dreamerv3, tdmpc2
+from parity.core_subject import dreamerv3, environments, tdmpc2
 
-TABLE = {**dreamerv3.TABLE, **tdmpc2.TABLE}
+TABLE = {**dreamerv3.TABLE, **environments.TABLE, **tdmpc2.TABLE}

@@ -146,7 +146,7 @@ def _check_array(where: str, field: Array, value: Any, axes: dict[str, int]) -> 
 @functools.cache
 def catalogue() -> Mapping[str, Operation]:
     """Every operation by name."""
-    from parity.operations import dreamerv3, tdmpc2
+    from parity.operations import dreamerv3, environments, tdmpc2
 
-    operations = (*dreamerv3.OPERATIONS, *tdmpc2.OPERATIONS)
+    operations = (*dreamerv3.OPERATIONS, *environments.OPERATIONS, *tdmpc2.OPERATIONS)
     return {operation.name: operation for operation in operations}

@@ -1,213 +1,26 @@
-"""Where the reference's side of a trace comes from: its worker, or a recording of it."""
+"""What recordings of traces share, whatever the agent."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 
-from core.dreamerv3 import twohot
-from core.dreamerv3.types import Discrete
-from parity.implementations import CannotMeasureError
-from parity.trace import reference as references
-from parity.trace.names import NameMap
-from parity.trace.problem import Arrays, Problem, make_noise, make_rows
-from parity.trace.reference import ReferenceState, TracedReference
-from parity.trace.starts import Start
-from parity.workers import Asked
-from reference_harness.recorder import Recorder
-from reference_harness.recordings import NotRecordedError, Recording, request_digest
+import reference_harness
+from parity.trace.quantity import Arrays
 
 # Beside the recorded answers of the catalogue, which are kept claim by claim.
-FOLDER = Path(references.__file__).parents[2] / "reference_harness" / "traces_data"
-
-_INITIAL, _STEP = "dreamerv3.trace_initial", "dreamerv3.trace_step"
+FOLDER = Path(reference_harness.__file__).parent / "traces_data"
 
 
-class PaddingError(Exception):
-    """The columns that the name map drops take part in the reference's computation."""
-
-
-@dataclasses.dataclass(frozen=True)
-class StepAnswer:
-    """The reference's side of one step.
-
-    Attributes:
-        reference: Every compared array.
-        exact: Likewise, of the float64 run.
-        noise: The draws that it used, for the core to use.
-    """
-
-    reference: Arrays
-    exact: Arrays
-    noise: Arrays
-
-
-class Answers(Protocol):
-    """What a trace asks of the reference."""
-
-    def check(self, starts: Iterable[Start], steps: int) -> None:
-        """Raises `CannotMeasureError` where it is known beforehand that there is no answer."""
-        ...
-
-    def initial(self) -> ReferenceState:
-        """The state of a fresh agent."""
-        ...
-
-    def steps(
-        self, start: Start, state: ReferenceState, names: NameMap, count: int
-    ) -> Iterator[StepAnswer]:
-        """The reference's side of so many steps from a state."""
-        ...
-
-
-class LiveAnswers:
-    """The reference's own code, asked now.
-
-    Args:
-        worker: From `references.start`.
-        problem: What is traced.
-        neutralise: Settle row D22 on the reference's side: its two-hot support and the form of
-            the expectation are then the core's. Two compilers contract the reference's own form
-            differently, so giving that form to the core would not make the two sides alike.
-        recorder: Notes every answer, if given.
-    """
-
-    def __init__(
-        self, worker: Asked, problem: Problem, neutralise: bool, recorder: Recorder | None = None
-    ):
-        bins = twohot.make_bins(problem.config.bins) if neutralise else None
-        self._problem = problem
-        self._neutralise = neutralise
-        self._recorder = recorder
-        self._theirs = TracedReference(worker, problem, problem.dtype, bins)
-        self._exact = TracedReference(worker, problem, "float64", bins)
-
-    def check(self, starts: Iterable[Start], steps: int) -> None:
-        """See `Answers`: whoever is asked now can answer anything."""
-
-    def initial(self) -> ReferenceState:
-        """See `Answers`."""
-        state = self._theirs.initial()
-        if self._recorder is not None:
-            answer = _joined(state=state.state, carry=state.carry)
-            self._recorder.add(_INITIAL, _initial_request(self._problem), answer)
-        return state
-
-    def steps(
-        self, start: Start, state: ReferenceState, names: NameMap, count: int
-    ) -> Iterator[StepAnswer]:
-        """See `Answers`.
-
-        Raises:
-            PaddingError: The reference's padding columns are not inert.
-        """
-        exact = state
-        discrete = isinstance(self._problem.actions, Discrete)
-        for step in range(count):
-            rows, noise = make_rows(self._problem, step), make_noise(self._problem, step)
-            read, state = self._theirs.step(state, rows, noise)
-            loose = references.padding(read, state, names)
-            if loose:
-                raise PaddingError(
-                    f"the columns that pad the two-hot logits hold up to {loose:g} after step "
-                    f"{step + 1}; they were expected to stay 0 and to have no gradient"
-                )
-            used = references.used_noise(read)
-            exactly_read, exact = self._exact.step(exact, rows, used)
-            answer = StepAnswer(
-                references.intermediates(read, state, names, discrete=discrete),
-                references.intermediates(exactly_read, exact, names, discrete=discrete),
-                used,
-            )
-            if self._recorder is not None:
-                request = _step_request(self._problem, self._neutralise, start, step)
-                self._recorder.add(_STEP, request, _joined(**vars(answer)))
-            yield answer
-
-
-class RecordedAnswers:
-    """What the reference answered earlier.
-
-    Args:
-        pin: The reference.
-        problem: What is traced.
-        neutralise: Whether row D22 is settled.
-        folder: Where the recording is kept.
-    """
-
-    def __init__(self, pin: str, problem: Problem, neutralise: bool, folder: Path = FOLDER):
-        self._problem = problem
-        self._neutralise = neutralise
-        self._recording = Recording(pin, folder)
-
-    def check(self, starts: Iterable[Start], steps: int) -> None:
-        """See `Answers`."""
-        requests = [(_INITIAL, _initial_request(self._problem))]
-        requests += [
-            (_STEP, _step_request(self._problem, self._neutralise, start, step))
-            for start in starts
-            for step in range(steps)
-        ]
-        for operation, request in requests:
-            if request_digest(operation, request) not in self._recording.answers(operation):
-                raise self._unrecorded()
-
-    def initial(self) -> ReferenceState:
-        """See `Answers`; raises `CannotMeasureError` for what was not recorded."""
-        answer = self._answer(_INITIAL, _initial_request(self._problem))
-        return ReferenceState(**_split(answer, ("state", "carry")))
-
-    def steps(
-        self, start: Start, state: ReferenceState, names: NameMap, count: int
-    ) -> Iterator[StepAnswer]:
-        """See `Answers`; raises `CannotMeasureError` for what was not recorded."""
-        del state, names
-        for step in range(count):
-            request = _step_request(self._problem, self._neutralise, start, step)
-            answer = self._answer(_STEP, request)
-            yield StepAnswer(**_split(answer, ("reference", "exact", "noise")))
-
-    def _answer(self, operation: str, request: Mapping[str, Any]) -> Arrays:
-        try:
-            return self._recording.answer(operation, request)
-        except NotRecordedError:
-            raise self._unrecorded() from None
-
-    def _unrecorded(self) -> CannotMeasureError:
-        return CannotMeasureError(
-            f"this trace of {self._recording.pin} was not recorded (one step of the size tiny "
-            f"with the seed 0 is); install the reference with "
-            f"`parity reference install {self._recording.pin}`, and add --live"
-        )
-
-
-def _initial_request(problem: Problem) -> dict[str, Any]:
-    settings = problem.reference_settings(problem.dtype)
-    return {"settings": json.dumps(settings, sort_keys=True)}
-
-
-def _step_request(problem: Problem, neutralise: bool, start: Start, step: int) -> dict[str, Any]:
-    """Says which step, and holds the batch, so that another batch is another question."""
-    return {
-        **_initial_request(problem),
-        "start": start,
-        "step": step,
-        "seed": problem.seed,
-        "neutralise": neutralise,
-        **{f"rows/{name}": column for name, column in make_rows(problem, step).items()},
-    }
-
-
-def _joined(**groups: Mapping[str, np.ndarray]) -> Arrays:
+def joined(**groups: Mapping[str, np.ndarray]) -> Arrays:
+    """Groups of arrays as one, named group/array."""
     return {f"{group}/{name}": v for group, arrays in groups.items() for name, v in arrays.items()}
 
 
-def _split(answer: Arrays, groups: tuple[str, ...]) -> dict[str, Arrays]:
+def split(answer: Arrays, groups: tuple[str, ...]) -> dict[str, Arrays]:
+    """The inverse of `joined`, for the groups that are asked for."""
     return {
         group: {
             name.partition("/")[2]: array

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from parity.claims import ulp_distance
-from parity.trace.quantities import Quantity
+from parity.trace.quantity import Quantity
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from core.dreamerv3.types import Discrete
 from parity.trace.compare import FACTOR, LOSS_RELATIVE, REFERENCE_FACTOR
 from parity.trace.difference import Difference
 from parity.trace.run import Trace
@@ -18,12 +17,10 @@ _ROWS = {
 
 def title(trace: Trace, pin: str) -> str:
     """What was traced, in one line."""
-    problem = trace.problem
-    kind = "discrete" if isinstance(problem.actions, Discrete) else "continuous"
+    dropped = f" (and {trace.dropped} of the reference in padding columns)" if trace.dropped else ""
     return (
-        f"{pin}, {kind} actions, {problem.dtype}, {trace.parameters:,} parameters "
-        f"(and {trace.dropped} of the reference in padding columns), "
-        f"B = {problem.batch}, T = {problem.length}, start: {trace.start}"
+        f"{pin}, {trace.problem.title}, {trace.parameters:,} parameters{dropped}, "
+        f"start: {trace.start}"
     )
 
 
@@ -40,6 +37,8 @@ def lines(trace: Trace, pin: str, *, every: bool = False) -> Iterator[str]:
         f"  {trace.leaves} arrays of parameters are each other's, one to one; "
         f"{trace.nudged} of {trace.draws} categorical draws were close enough to a tie to be "
         f"moved away from it"
+        if trace.draws
+        else f"  {trace.leaves} arrays of parameters are each other's, one to one"
     )
     for row in trace.neutralised:
         yield f"  neutralised: {row}, {_ROWS[row]} (answered alike on both sides)"
@@ -110,12 +109,7 @@ def as_json(trace: Trace, pin: str) -> dict[str, Any]:
     return {
         "pin": pin,
         "start": trace.start,
-        "config": trace.problem.config.to_dict(),
-        "observation_size": trace.problem.observation_size,
-        "actions": repr(trace.problem.actions),
-        "batch": trace.problem.batch,
-        "length": trace.problem.length,
-        "seed": trace.problem.seed,
+        **trace.problem.as_json(),
         "neutralised": list(trace.neutralised),
         "parameters": trace.parameters,
         "dropped": trace.dropped,

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
-import numpy as np
-
-from core.dreamerv3.types import Discrete
-from parity.trace.answers import Answers
-from parity.trace.compare import Comparator
 from parity.trace.difference import Difference, first_divergence
-from parity.trace.problem import Arrays, Problem, make_noise, make_rows
-from parity.trace.quantities import quantities, renamed
-from parity.trace.reference import ReferenceState
-from parity.trace.starts import Start, start_from
-from parity.trace.subject import TracedCore, TracedSubject
+from parity.trace.sides import Answers, Problem, Start, Subject
 
 Progress = Callable[[str], None]
 
@@ -30,7 +22,7 @@ class Trace:
         neutralised: The registered deviations that both sides answered alike.
         differences: Every quantity of every step, in order.
         parameters: How many parameters were carried over.
-        dropped: How many of the reference's stand in padding columns.
+        dropped: How many of the reference's have no counterpart.
         leaves: How many arrays of parameters there are.
         nudged: How many categorical draws were too close for rounding not to decide them.
         draws: How many there were.
@@ -62,8 +54,8 @@ class Tracer:
     Args:
         problem: What to ask.
         answers: The reference's side.
-        subject: Takes the steps that are held against the reference's; by default the core.
-            A partial one is compared in what it answers with.
+        subject: Takes the steps that are held against the reference's. A partial one is
+            compared in what it answers with.
         neutralised: The registered deviations that `answers` settles.
         progress: Told what is being done.
     """
@@ -72,17 +64,17 @@ class Tracer:
         self,
         problem: Problem,
         answers: Answers,
+        subject: Subject,
         *,
-        subject: TracedSubject | None = None,
-        neutralised: tuple[str, ...] = ("D22",),
+        neutralised: tuple[str, ...] = (),
         progress: Progress = lambda text: None,
     ):
         self._problem = problem
         self._answers = answers
+        self._subject = subject
         self._progress = progress
         self._neutralised = neutralised
-        self._subject = subject or TracedCore(problem)
-        self._fresh: ReferenceState | None = None
+        self._fresh: Any = None
 
     def trace(self, start: Start, steps: int) -> Trace:
         """Takes some steps and compares them.
@@ -93,32 +85,33 @@ class Tracer:
 
         Raises:
             NameMapError: The parameters of the two sides are not each other's.
-            PaddingError: The reference's padding columns are not inert.
+            PaddingError: Numbers that are not carried over are not inert.
             CannotMeasureError, AnswerError, HarnessError: The reference gives no answer.
         """
         if self._fresh is None:
             self._progress("the reference's initial parameters")
             self._fresh = self._answers.initial()
-        state = start_from(start, self._fresh, self._problem.seed)
-        names = self._subject.names(state)
-        leaves = self._subject.leaves(names)
-        compared = quantities(leaves[name] for name in sorted(names.names))
-        first_update = int(state.state["agent/opt/step/value"])
-        comparator = Comparator(self._problem.config, self._problem.dtype, first_update)
-        before = self._subject.carried_over(state, names)
+        problem, subject = self._problem, self._subject
+        state = problem.start_from(start, self._fresh)
+        names = subject.names(state)
+        leaves = subject.leaves(names)
+        compared = problem.quantities(leaves[name] for name in sorted(names.names))
+        comparator = problem.comparator(state)
+        before = subject.carried_over(state, names)
         found: list[Difference] = []
         missing: dict[str, None] = {}
         nudged = draws = 0
         self._progress(f"{start}: step 1 of {steps}, reference")
         for step, theirs in enumerate(self._answers.steps(start, state, names, steps)):
-            changed, all_draws = self._raised(step, theirs.noise)
+            changed, all_draws = problem.nudged(step, theirs.noise)
             nudged, draws = nudged + changed, draws + all_draws
-            self._progress(f"{start}: step {step + 1} of {steps}, {self._subject.name}")
-            rows = make_rows(self._problem, step)
-            ours, before = self._subject.step(before, rows, theirs.noise)
-            reference, exact = (renamed(x, leaves) for x in (theirs.reference, theirs.exact))
+            self._progress(f"{start}: step {step + 1} of {steps}, {subject.name}")
+            ours, before = subject.step(before, problem.batch_of(step), theirs.noise)
+            reference, exact = (
+                problem.renamed(x, leaves) for x in (theirs.reference, theirs.exact)
+            )
             differences = comparator.step(compared, ours, reference, exact)
-            if self._subject.partial:
+            if subject.partial:
                 absent = [d.quantity.name for d in differences if d.quantity.name not in ours]
                 missing |= dict.fromkeys(absent)
                 differences = [d for d in differences if d.quantity.name in ours]
@@ -126,7 +119,7 @@ class Tracer:
             if step + 1 < steps:
                 self._progress(f"{start}: step {step + 2} of {steps}, reference")
         return Trace(
-            self._problem,
+            problem,
             start,
             self._neutralised,
             tuple(found),
@@ -135,14 +128,6 @@ class Tracer:
             len(names.names),
             nudged,
             draws,
-            self._subject.name,
+            subject.name,
             tuple(missing),
         )
-
-    def _raised(self, step: int, used: Arrays) -> tuple[int, int]:
-        """How many categorical draws got other noise than was made for them, of how many."""
-        made = make_noise(self._problem, step)
-        discrete = isinstance(self._problem.actions, Discrete)
-        categorical = ("posterior", "prior", *(("action",) if discrete else ()))
-        changed = [(made[name] != used[name]).any(-1) for name in categorical]
-        return sum(int(x.sum()) for x in changed), sum(int(np.size(x)) for x in changed)

@@ -6,6 +6,7 @@ classes; the modules joined here only build them, feed them and read them.
 
 from reference_harness.dreamerv3 import (
     decoder,
+    episodes,
     events,
     gradients,
     imagination,
@@ -33,6 +34,7 @@ OPERATIONS = {
     **events.OPERATIONS,
     **decoder.OPERATIONS,
     **precision.OPERATIONS,
+    **episodes.OPERATIONS,
     **losses.OPERATIONS,
     **returns.OPERATIONS,
     **policies.OPERATIONS,

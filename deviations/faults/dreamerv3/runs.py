@@ -15,7 +15,7 @@ KIND = "runs"
 
 def _counting(**changed: Callable) -> OperationTable:
     """The core's loop with other properties of its configuration."""
-    from core.dreamerv3.train import TrainConfig
+    from core.dreamerv3.train_config import TrainConfig
     from parity.core_subject.dreamerv3 import runs
 
     properties: dict[str, Any] = {name: property(body) for name, body in changed.items()}

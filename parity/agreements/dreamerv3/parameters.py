@@ -11,7 +11,8 @@ from parity.comparisons import worst_of
 from parity.implementations import Implementation
 from parity.operations import Inputs
 from parity.registry import Claim
-from parity.trace.names import NameMapError, match
+from parity.trace.dreamerv3.names import match
+from parity.trace.sides import NameMapError
 
 # CartPole at the size 1m.
 CARTPOLE = {

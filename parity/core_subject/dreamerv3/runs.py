@@ -16,7 +16,9 @@ import numpy as np
 
 from core.dreamerv3 import train
 from core.dreamerv3.config import Config
-from core.dreamerv3.train import RunState, Train, TrainConfig, make_train
+from core.dreamerv3.train import make_train
+from core.dreamerv3.train_config import TrainConfig
+from core.training.program import RunState, Train
 from parity.core_subject.dreamerv3.rows import Scripted
 from parity.core_subject.dreamerv3.stand_in import Counting, StandIn
 from parity.core_subject.running import quick_jit
@@ -108,7 +110,7 @@ def resumed_run(
 
 def _restored(state: RunState, like: Any) -> RunState:
     """The state by way of a checkpoint on disk, read as another process reads it."""
-    from core.dreamerv3.checkpoint import Checkpoints
+    from core.training.checkpoint import Checkpoints
 
     identity = {"run": "resumed"}
     with tempfile.TemporaryDirectory() as folder:

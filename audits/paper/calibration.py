@@ -1,0 +1,134 @@
+"""The time of a run, from a piece of its own program on the device that is here."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from audits.paper.registry import RunSpec
+from audits.paper.training import program
+from reports.records import write_atomically
+
+_FILE = "calibrations.json"
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """What was measured of a run.
+
+    Attributes:
+        run: Its name.
+        seeds: How many were side by side.
+        device: It was measured on.
+        compilation: Seconds to compile the program.
+        tick: Seconds of a row of every environment, with the updates that belong to it.
+        evaluation: Seconds of an evaluation; 0 without one.
+        ticks: Of the whole run.
+        evaluations: Likewise.
+        temporary: Bytes beside the state, as the compiler laid them out.
+        peak: Bytes that the device has held at most; None where it does not say.
+    """
+
+    run: str
+    seeds: int
+    device: str
+    compilation: float
+    tick: float
+    evaluation: float
+    ticks: int
+    evaluations: int
+    temporary: int
+    peak: int | None
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole run."""
+        return self.compilation + self.ticks * self.tick + self.evaluations * self.evaluation
+
+
+def calibrate(spec: RunSpec, *, seconds: float = 30.0) -> Calibration:
+    """Compiles a run's program, and measures ticks that have updates.
+
+    The program is that of the run, its ring in full size, so that what the device can not hold
+    fails here and not in a queue.
+
+    Args:
+        spec: The run.
+        seconds: How long to measure, at least.
+
+    Raises:
+        PaperError: The core does not train this agent.
+        EnvironmentSetupError: The environment is not installed.
+    """
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    config, train, shape = program(spec)
+    keys = jax.vmap(jax.random.key)(np.asarray(spec.seeds, np.uint32))
+    began = time.perf_counter()
+    compiled = jax.jit(train.chunk, donate_argnums=0).lower(shape, jnp.int32(1)).compile()
+    evaluate = jax.jit(train.evaluate).lower(shape).compile() if spec.eval_episodes else None
+    compilation = time.perf_counter() - began
+    state = jax.jit(train.init)(keys)
+    while not np.any(state.learners.train.updates) and int(state.tick) < config.train.ticks:
+        state, _ = compiled(state, jnp.int32(1))
+    ticks, spent, step = 0, 0.0, 1
+    while spent < seconds and int(state.tick) < config.train.ticks:
+        step = min(2 * step, config.train.ticks - int(state.tick))
+        began = time.perf_counter()
+        state, _ = compiled(state, jnp.int32(step))
+        jax.block_until_ready(state)
+        spent += time.perf_counter() - began
+        ticks += step
+    evaluation = 0.0
+    if evaluate is not None:
+        began = time.perf_counter()
+        jax.block_until_ready(evaluate(state))
+        evaluation = time.perf_counter() - began
+    device: Any = jax.devices()[0]
+    stats = device.memory_stats() or {}
+    analysis = compiled.memory_analysis()
+    return Calibration(
+        spec.name,
+        len(spec.seeds),
+        f"{device.platform} {device.device_kind}",
+        round(compilation, 2),
+        spent / max(ticks, 1),
+        round(evaluation, 3),
+        config.train.ticks,
+        len(spec.records) if evaluate else 0,
+        int(getattr(analysis, "temp_size_in_bytes", 0) or 0),
+        stats.get("peak_bytes_in_use"),
+    )
+
+
+def keep_calibration(found: Calibration, out: Path) -> None:
+    """Keeps a calibration beside the runs, for the jobs that are submitted from there.
+
+    Raises:
+        OSError: The folder can not be written.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    every = _read(out) | {found.run: msgspec.to_builtins(found)}
+    write_atomically(out / _FILE, (json.dumps(every, indent=1) + "\n").encode())
+
+
+def read_calibration(spec: RunSpec, out: Path) -> Calibration | None:
+    """What was measured of a run with as many seeds; None if nothing was."""
+    try:
+        found = msgspec.convert(_read(out).get(spec.name), Calibration)
+    except msgspec.ValidationError:
+        return None
+    return found if found.seeds == len(spec.seeds) else None
+
+
+def _read(out: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((out / _FILE).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,108 @@
+"""`audit paper run --launcher`: what each job asks for, and the jobs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from audits.paper.errors import PaperError
+from audits.paper.estimate import estimated
+from audits.paper.files import FINISHED
+from audits.paper.registry import RunSpec
+from audits.paper.submission import Resources, SubmititLauncher
+from audits.paper.supervision import Supervisor
+from audits.paper.terminal import show_jobs
+
+_HOURS = 24.0  # of a job if nobody says and nothing was calibrated
+_SHORTEST = 1.0  # hours: of a run that takes minutes, most is the start
+_MARGIN = 1.25  # of the estimated time and of the machine's memory
+
+
+def resources_of(
+    specs: Sequence[RunSpec], out: Path, *, gpus: int, cpus: int, hours: float | None
+) -> dict[str, Resources]:
+    """What the job of each unfinished run asks for, from its estimate.
+
+    Args:
+        specs: The runs.
+        out: Their folder, where calibrations are kept.
+        gpus: Of a job.
+        cpus: Of a job.
+        hours: The longest that a job may take.
+    """
+    found = {}
+    for spec in specs:
+        if (out / spec.name / FINISHED).exists():
+            continue  # it needs no job
+        estimate = estimated(spec, out)
+        if estimate.hours is None:
+            limit = _HOURS if hours is None else hours
+        else:
+            limit = max(_SHORTEST, _MARGIN * estimate.hours)
+            limit = limit if hours is None else min(limit, hours)
+        # Without a device of its own, a run has state and work in the machine's memory, too.
+        memory = estimate.memory.host + (0 if gpus else estimate.memory.device)
+        found[spec.name] = Resources(gpus, cpus, round(_MARGIN * memory), limit)
+    return found
+
+
+def launch(
+    specs: Sequence[RunSpec],
+    out: Path,
+    name: str,
+    resources: Mapping[str, Resources],
+    *,
+    save_every: float,
+    together: int,
+    options: Sequence[str],
+    poll: float,
+    wait: bool,
+    dry_run: bool,
+) -> int:
+    """Submits a job for every run that is not finished, until all are.
+
+    Args:
+        specs: The runs.
+        out: Their folder.
+        name: Of the launcher.
+        resources: Of each run's jobs.
+        save_every: Seconds between checkpoints.
+        together: Jobs at a time; 0 for no limit.
+        options: Of sbatch, "key=value".
+        poll: Seconds between two looks at the queue.
+        wait: Stay, and submit again.
+        dry_run: Print the jobs, and submit nothing.
+
+    Returns:
+        The exit status: 0, 2 if a run was given up.
+
+    Raises:
+        PaperError: See `Supervisor.supervise`.
+    """
+    told = dict(_pair(option) for option in options)
+    if dry_run:
+        left = [spec for spec in specs if not (out / spec.name / FINISHED).exists()]
+        show_jobs(left, out, resources)
+        return 0
+    launcher = SubmititLauncher(name, out / "jobs", told)
+
+    def report(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    supervisor = Supervisor(out, launcher, resources, save_every, together, report)
+    try:
+        given_up = supervisor.supervise(specs, poll=poll, wait=wait)
+    except KeyboardInterrupt:
+        report("the jobs go on; the same command looks after them again")
+        raise
+    if given_up:
+        report(f"audit: given up: {', '.join(given_up)}")
+    return 2 if given_up else 0
+
+
+def _pair(option: str) -> tuple[str, str]:
+    key, equals, value = option.partition("=")
+    if not (key and equals and value):
+        raise PaperError(f"--sbatch {option}: expected key=value, such as partition=gpu")
+    return key.lstrip("-").replace("_", "-"), value

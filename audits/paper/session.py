@@ -1,0 +1,193 @@
+"""One process at work on one run: it begins or goes on, keeps the records up to date, finishes.
+
+All that a killed process loses is what it did since the last checkpoint. `curve.jsonl` is made
+anew from the core's log after every chunk, so that it can be behind but never wrong; which
+process made which part of a run follows from where each went on (`sessions.jsonl`).
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import filelock
+import msgspec
+
+from audits.paper import training
+from audits.paper.agents import resolved
+from audits.paper.curve_log import read_records
+from audits.paper.errors import PaperError
+from audits.paper.files import (
+    CURVE,
+    FINISHED,
+    PROGRESS,
+    RUN,
+    SESSIONS,
+    Session,
+    read_lines,
+    read_run_file,
+    write_lines,
+    write_run_file,
+)
+from audits.paper.provenance import this_session
+from audits.paper.registry import RunSpec, different
+from reports.records import write_atomically
+
+_BEAT = 5.0  # seconds between two looks at the log
+_PACE = 600.0  # seconds over which the pace is taken
+
+
+def work(spec: RunSpec, out: Path, *, save_every: float = 900.0) -> bool:
+    """Trains a run to its end, or to where a signal stops it.
+
+    Args:
+        spec: The run.
+        out: The folder of all runs.
+        save_every: Seconds between checkpoints.
+
+    Returns:
+        Whether there was anything to do: a finished run is left alone.
+
+    Raises:
+        PaperError: The folder holds a run of another specification, somebody else works on it,
+            or the training failed.
+        InterruptedRunError: A signal asked it to stop; the same call goes on.
+    """
+    folder = out / spec.name
+    training.require(spec)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _sole_user(folder):
+        check_folder(spec, folder)
+        if (folder / FINISHED).exists():
+            shutil.rmtree(folder / training.CHECKPOINTS, ignore_errors=True)
+            return False
+        write_run_file(folder, spec, resolved(spec))
+        session = _begin(folder)
+        monitor = Monitor(spec, folder, session)
+        try:
+            digest = training.train(spec, folder, monitor.moved, save_every=save_every)
+        except PaperError:
+            # What it did is kept; what went wrong matters more than a log that is damaged, too.
+            with contextlib.suppress(PaperError):
+                monitor.ended()
+            raise
+        monitor.ended()
+        _finish(spec, folder, digest)
+    return True
+
+
+def check_folder(spec: RunSpec, folder: Path) -> None:
+    """Refuses a folder that holds another run.
+
+    Raises:
+        PaperError: It does, and how they differ.
+    """
+    if not (folder / RUN).exists():
+        return
+    found = read_run_file(folder)
+    differ = different(msgspec.to_builtins(found.specification), msgspec.to_builtins(spec))
+    differ += different(found.agent, resolved(spec), "agent.")
+    if differ:
+        raise PaperError(
+            f"{folder} holds a run of another specification ({'; '.join(differ[:4])}); choose "
+            "another folder with --out, or remove it"
+        )
+
+
+class Monitor:
+    """Keeps `curve.jsonl` and `progress.json` up to date while a run goes on."""
+
+    def __init__(self, spec: RunSpec, folder: Path, session: Session):
+        self._spec, self._folder, self._session = spec, folder, session
+        self._seen = -1
+        self._beat = 0.0
+        self._moves: collections.deque[tuple[float, int]] = collections.deque()
+        self._note(session.begin)
+
+    def moved(self, rows: int) -> None:
+        """Called when the run has come further."""
+        now = time.monotonic()
+        self._moves.append((now, rows))
+        while now - self._moves[0][0] > _PACE and len(self._moves) > 2:
+            self._moves.popleft()
+        if now - self._beat >= _BEAT:
+            self._beat = now
+            self._note(rows)
+            self.take_over()
+
+    def ended(self) -> None:
+        """Called when the process has stopped working on the run, whatever the reason."""
+        if self._moves:
+            self._note(self._moves[-1][1])
+        self.take_over()
+
+    def take_over(self) -> None:
+        """Makes `curve.jsonl` from the log, if that has grown."""
+        log = self._folder / training.LOG
+        size = log.stat().st_size if log.exists() else 0
+        if size != self._seen:
+            write_lines(self._folder / CURVE, read_records(self._spec, log))
+            self._seen = size
+
+    def _note(self, rows: int) -> None:
+        repeat = self._spec.action_repeat
+        pace = None
+        if len(self._moves) > 1:
+            (then, before), (now, _) = self._moves[0], self._moves[-1]
+            pace = (rows - before) / max(now - then, 1e-6)
+        content = {
+            "env_steps": rows * repeat,
+            "env_steps_per_second": None if pace is None else pace * repeat,
+            "at": time.time(),
+            "host": platform.node(),
+            "pid": os.getpid(),
+            "job": self._session.job,
+        }
+        write_atomically(self._folder / PROGRESS, json.dumps(content).encode())
+
+
+def _begin(folder: Path) -> Session:
+    session = this_session(training.newest_checkpoint(folder))
+    write_lines(folder / SESSIONS, [*read_lines(folder / SESSIONS, Session), session])
+    return session
+
+
+def _finish(spec: RunSpec, folder: Path, digest: str) -> None:
+    records = read_records(spec, folder / training.LOG)
+    if [record.env_steps for record in records] != list(spec.records):
+        raise PaperError(
+            f"{spec.name} has ended with {len(records)} of {len(spec.records)} records in "
+            f"{folder / training.LOG}; remove {folder} to run it again"
+        )
+    content = {
+        "env_steps": records[-1].env_steps,
+        "updates": records[-1].updates,
+        "seconds": round(sum(record.seconds for record in records), 1),
+        "learned": digest,
+    }
+    write_atomically(folder / FINISHED, (json.dumps(content, indent=1) + "\n").encode())
+    # It takes gigabytes, and nothing goes on from it.
+    shutil.rmtree(folder / training.CHECKPOINTS, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _sole_user(folder: Path) -> Iterator[None]:
+    lock = filelock.FileLock(folder / ".session")
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise PaperError(
+            f"another process works on {folder}; wait for it, stop it, or choose another folder "
+            "with --out"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,118 @@
+"""How far all runs are: what `audit paper status` shows, from the files of the runs alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from audits.paper.errors import PaperError
+from audits.paper.files import CURVE, FINISHED, PROGRESS, RUN, Record, read_lines, read_run_file
+from audits.paper.jobs import JobRecord, read_job
+from audits.paper.registry import RunSpec
+
+# A process that works notes it every few seconds; but not while it compiles or evaluates.
+_SILENT = 900.0
+
+_ORDER = ("running", "queued", "stopped", "damaged", "finished", "not started")
+
+
+class RunStatus(msgspec.Struct, frozen=True):
+    """How far one run is.
+
+    Attributes:
+        run: Its name.
+        state: finished, running, queued, stopped, damaged, or not started. A run counts as
+            running while its process has noted something in the last 15 minutes.
+        env_steps: Environment steps so far of each seed.
+        budget: Of the run.
+        seeds: How many.
+        speed: Environment steps of each seed per second, lately; None before it is known.
+        left: Seconds to the end at that speed; likewise.
+        score: Mean over the seeds of the last record.
+        where: Job, or machine and process.
+        remark: What a person should know.
+    """
+
+    run: str
+    state: str
+    env_steps: int
+    budget: int
+    seeds: int
+    speed: float | None = None
+    left: float | None = None
+    score: float | None = None
+    where: str = ""
+    remark: str = ""
+
+
+def status_of(
+    spec: RunSpec, out: Path, alive: Callable[[JobRecord], bool] | None = None
+) -> RunStatus:
+    """How far a run is; a damaged one is told, and does not keep the others from being shown.
+
+    Args:
+        spec: The run.
+        out: The folder of all runs.
+        alive: Whether a job waits or runs; by default no queue is asked.
+    """
+    folder = out / spec.name
+    job = read_job(folder)
+    queued = job is not None and alive is not None and alive(job)
+    if not (folder / RUN).exists():
+        state = "queued" if queued else "not started"
+        return RunStatus(
+            spec.name, state, 0, spec.budget, len(spec.seeds), where=job.job if job else ""
+        )
+    try:
+        spec = read_run_file(folder).specification
+        records = read_lines(folder / CURVE, Record)
+    except PaperError as error:
+        return RunStatus(spec.name, "damaged", 0, spec.budget, len(spec.seeds), remark=str(error))
+    beat = _beat(folder)
+    last = records[-1] if records else None
+    env_steps = max(last.env_steps if last else 0, int(beat.get("env_steps", 0)))
+    speed = beat.get("env_steps_per_second")
+    if speed is None and last and last.seconds:
+        speed = spec.chunk / last.seconds
+    silent = time.time() - float(beat.get("at", 0.0))
+    if (folder / FINISHED).exists():
+        state, env_steps, left = "finished", spec.budget, 0.0
+    else:
+        state = "running" if silent < _SILENT else "queued" if queued else "stopped"
+        left = (spec.budget - env_steps) / speed if speed else None
+    values = [value for value in last.values if value is not None] if last else []
+    return RunStatus(
+        spec.name,
+        state,
+        env_steps,
+        spec.budget,
+        len(spec.seeds),
+        speed,
+        left,
+        sum(values) / len(values) if values else None,
+        _where(beat, job),
+    )
+
+
+def in_order(found: Sequence[RunStatus]) -> list[RunStatus]:
+    """What runs first, then what waits, what has stopped, what is done, what is not begun."""
+    return sorted(found, key=lambda status: (_ORDER.index(status.state), status.run))
+
+
+def _beat(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / PROGRESS).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _where(beat: dict[str, Any], job: JobRecord | None) -> str:
+    if beat.get("job") or job:
+        return f"job {beat.get('job') or (job.job if job else '')}"
+    return f"{beat['host']}, process {beat['pid']}" if "host" in beat else ""

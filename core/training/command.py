@@ -1,0 +1,144 @@
+"""What the commands that train have in common: options, what they mean, and how they end.
+
+jax and orbax take seconds to import, so nothing here does so before the command line is read.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+from cyclopts import Parameter
+
+from core.compiled import default_folder
+from core.training.interruption import leave
+
+if TYPE_CHECKING:
+    from core.training.run_config import RunConfig
+    from core.training.train_config import TrainConfig
+
+AgentSettings = Annotated[dict[str, str] | None, Parameter(show=False)]
+EPILOGUE = (
+    "Any key of the agent's configuration is an option too, as in "
+    "--agent.learning_rate 1e-4 --agent.batch_size 8."
+)
+
+
+@Parameter(name="*")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of every agent's command.
+
+    Parameters
+    ----------
+    logdir
+        The run's folder: metrics.jsonl, config.json, checkpoints.
+    seeds
+        Independent runs, side by side.
+    action_repeat
+        Steps of the environment per action.
+    time_limit
+        Steps after which an episode is cut off; the environment's own by default.
+    eval_every
+        Rows between evaluations; 0 for none.
+    eval_episodes
+        Episodes per evaluation.
+    save_every
+        Seconds between checkpoints; 0 saves whenever it can.
+    tensorboard
+        Write TensorBoard files too (needs tensorboardX).
+    devices
+        Spread the seeds over so many devices, evenly; on a CPU these are parts of it.
+    cache
+        Where compiled programs are kept; the user's cache folder by default.
+    """
+
+    logdir: Path
+    seeds: Annotated[tuple[int, ...], Parameter(consume_multiple=True)] = (0,)
+    action_repeat: int = 1
+    time_limit: int | None = None
+    eval_every: int = 0
+    eval_episodes: int = 10
+    save_every: float = 300.0
+    tensorboard: bool = False
+    devices: int = 1
+    cache: Path | None = None
+
+    def run_config(self, train: TrainConfig, env: str) -> RunConfig:
+        """The run of a training program."""
+        from core.training.run_config import RunConfig
+
+        return RunConfig(
+            train=train,
+            env=env,
+            seeds=self.seeds,
+            logdir=self.logdir,
+            action_repeat=self.action_repeat,
+            time_limit=self.time_limit,
+            eval_every=self.eval_every,
+            save_every=self.save_every,
+            tensorboard=self.tensorboard,
+            devices=self.devices,
+        )
+
+
+def typed(texts: Mapping[str, str] | None) -> dict[str, Any]:
+    """Numbers as numbers; whether a key takes them is for the configuration to say."""
+
+    def value(text: str) -> Any:
+        try:
+            return ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return text
+
+    return {key: value(text) for key, text in (texts or {}).items()}
+
+
+def execute(train: Callable[[], object], options: Options) -> None:
+    """Trains, and ends the process with a sentence and a status of its own for every outcome.
+
+    Args:
+        train: Makes the configuration and runs it. What it needs of jax it imports itself.
+        options: Of the command.
+    """
+    # XLA calls every compilation of more than two minutes a bug; physics takes longer.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if 1 < options.devices <= len(options.seeds):
+        flag = f"--xla_force_host_platform_device_count={options.devices}"
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
+    try:
+        import jax
+
+        from core.config import ConfigError
+        from core.environments import EnvironmentSetupError
+        from core.training.checkpoint import CheckpointError
+        from core.training.errors import RunError, RunInterruptedError
+        from core.training.logging import LoggingError
+    except KeyboardInterrupt:
+        _end_before_the_run()
+
+    jax.config.update("jax_compilation_cache_dir", str(options.cache or default_folder()))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    try:
+        train()
+    except (ConfigError, EnvironmentSetupError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except RunInterruptedError as error:
+        print(error, file=sys.stderr)
+        leave(128 + error.number)
+    except (CheckpointError, LoggingError, RunError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        _end_before_the_run()
+
+
+def _end_before_the_run() -> NoReturn:
+    print("interrupted before the run began", file=sys.stderr)
+    sys.exit(130)

@@ -1,0 +1,64 @@
+"""The control suite: options of the physics, initial states, trajectories, ends."""
+
+from __future__ import annotations
+
+from parity.operations import Array, Operation, Setting
+
+TASK = Setting("task", str, "as mujoco_playground calls it (CartpoleSwingup), or domain/task")
+SEED = Setting("seed", int, "of the environment")
+
+PHYSICS_OPTIONS = Operation(
+    "environments.physics_options",
+    "What a task asks of its physics",
+    (TASK,),
+    (
+        Array("timestep", "", "float64", "of the simulation, in s"),
+        Array("control_timestep", "", "float64", "between two actions, in s"),
+        Array("integrator", "", "int64", "mjtIntegrator: 0 Euler, 1 RK4, 2 implicit, 3 fast"),
+        Array("iterations", "", "int64", "of the solver, at most"),
+        Array("line_search", "", "int64", "iterations of its line search, at most"),
+        Array("eulerdamp", "", "bool", "whether Euler integrates joint damping implicitly"),
+    ),
+)
+
+SUITE_STARTS = Operation(
+    "environments.suite_starts",
+    "The positions in which one episode after another begins",
+    (TASK, SEED, Setting("episodes", int, "E", axis="E")),
+    (Array("qpos", "E Q", "float64", "generalised positions", noise=1e-12),),
+)
+
+SUITE_ENDS = Operation(
+    "environments.suite_ends",
+    "How an episode under uniform random actions ends; one without a time limit is not played",
+    (TASK, SEED),
+    (
+        Array("can_terminate", "", "bool", "whether the task says when an episode terminates"),
+        Array("length", "", "int64", "actions until the end; 0 if it was not played"),
+        Array("discount", "", "float64", "at the end: 1 for a time limit, 0 for a termination"),
+    ),
+)
+
+TRAJECTORY = Operation(
+    "environments.trajectory",
+    "Positions, velocities and observations under given actions, from a given state. Options of "
+    "the physics that are not left at their neutral value replace the task's own",
+    (
+        TASK,
+        Array("qpos", "Q", "float64", "generalised positions at the start"),
+        Array("qvel", "V", "float64", "generalised velocities at the start"),
+        Array("actions", "K A", "float64", "in [−1, 1], one per actuator"),
+        Setting("timestep", float, "of the simulation, in s; 0 for the task's"),
+        Setting("integrator", int, "as in `environments.physics_options`; −1 for the task's"),
+        Setting("iterations", int, "likewise; 0 for the task's"),
+        Setting("line_search", int, "likewise; 0 for the task's"),
+        Setting("eulerdamp", int, "1 on, 0 off, −1 for the task's"),
+    ),
+    (
+        Array("qpos", "K Q", "float64", "after every action", noise=1e-9),
+        Array("qvel", "K V", "float64", "likewise", noise=1e-9),
+        Array("observation", "K N", "float64", "likewise", noise=1e-9),
+    ),
+)
+
+OPERATIONS = (PHYSICS_OPTIONS, SUITE_STARTS, SUITE_ENDS, TRAJECTORY)

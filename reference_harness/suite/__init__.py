@@ -1,0 +1,1 @@
+"""The control suite's packages, asked inside side environments of their own."""

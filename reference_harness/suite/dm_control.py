@@ -1,0 +1,105 @@
+"""The control suite of dm_control, on MuJoCo in C.
+
+Runs inside a side environment with nothing but the packages.
+"""
+
+import os
+
+os.environ["MUJOCO_GL"] = "disable"  # nothing is drawn; before the packages look at it
+
+import mujoco
+import numpy as np
+from dm_control import suite
+from dm_control.rl import control
+
+from reference_harness.suite.tasks import DM_CONTROL
+
+
+def _load(task, seed=0):
+    domain, name = DM_CONTROL.get(task, task).split("/")
+    return suite.load(domain, name, task_kwargs={"random": seed})
+
+
+def physics_options(task):
+    """See `environments.physics_options`."""
+    env = _load(task)
+    option = env.physics.model.opt
+    return {
+        "timestep": np.asarray(option.timestep, np.float64),
+        "control_timestep": np.asarray(env.control_timestep(), np.float64),
+        "integrator": np.asarray(option.integrator, np.int64),
+        "iterations": np.asarray(option.iterations, np.int64),
+        "line_search": np.asarray(option.ls_iterations, np.int64),
+        "eulerdamp": np.asarray(not option.disableflags & _EULERDAMP, bool),
+    }
+
+
+_EULERDAMP = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
+
+
+def suite_starts(task, seed, episodes):
+    """See `environments.suite_starts`."""
+    env = _load(task, seed)
+    starts = []
+    for _ in range(episodes):
+        env.reset()
+        starts.append(env.physics.data.qpos.copy())
+    return {"qpos": np.stack(starts)}
+
+
+def suite_ends(task, seed):
+    """See `environments.suite_ends`."""
+    env = _load(task, seed)
+    stock = type(env.task).get_termination is control.Task.get_termination
+    rng, spec = np.random.default_rng(seed), env.action_spec()
+    step, length, discount = env.reset(), 0, np.nan
+    if np.isfinite(env._step_limit):
+        while not step.last():
+            step = env.step(rng.uniform(spec.minimum, spec.maximum))
+            length += 1
+        discount = step.discount
+    return {
+        "can_terminate": np.asarray(not stock, bool),
+        "length": np.asarray(length, np.int64),
+        "discount": np.asarray(discount, np.float64),
+    }
+
+
+def trajectory(task, qpos, qvel, actions, timestep, integrator, iterations, line_search, eulerdamp):
+    """See `environments.trajectory`."""
+    env = _load(task)
+    env.reset()
+    physics, period = env.physics, env.control_timestep()
+    option = physics.model.opt
+    if timestep:
+        option.timestep = timestep
+    if integrator >= 0:
+        option.integrator = integrator
+    if iterations:
+        option.iterations = iterations
+    if line_search:
+        option.ls_iterations = line_search
+    if eulerdamp >= 0:
+        option.disableflags = option.disableflags & ~_EULERDAMP | (0 if eulerdamp else _EULERDAMP)
+    substeps = round(period / option.timestep)
+    with physics.reset_context():
+        physics.data.qpos[:] = qpos
+        physics.data.qvel[:] = qvel
+    seen = []
+    for action in actions:
+        env.task.before_step(action, physics)
+        physics.step(substeps)
+        observed = env.task.get_observation(physics).values()
+        flat = np.concatenate([np.ravel(part) for part in observed])
+        seen.append((physics.data.qpos.copy(), physics.data.qvel.copy(), flat))
+    names = ("qpos", "qvel", "observation")
+    parts = map(np.stack, zip(*seen, strict=True))
+    return dict(zip(names, parts, strict=True))
+
+
+OPERATIONS = {
+    "environments.physics_options": physics_options,
+    "environments.suite_starts": suite_starts,
+    "environments.suite_ends": suite_ends,
+    "environments.trajectory": trajectory,
+}

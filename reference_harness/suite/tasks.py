@@ -1,0 +1,30 @@
+"""The tasks that dm_control and mujoco_playground share."""
+
+# The task of dm_control that is the one of mujoco_playground.
+DM_CONTROL = {
+    "AcrobotSwingup": "acrobot/swingup",
+    "AcrobotSwingupSparse": "acrobot/swingup_sparse",
+    "BallInCup": "ball_in_cup/catch",
+    "CartpoleBalance": "cartpole/balance",
+    "CartpoleBalanceSparse": "cartpole/balance_sparse",
+    "CartpoleSwingup": "cartpole/swingup",
+    "CartpoleSwingupSparse": "cartpole/swingup_sparse",
+    "CheetahRun": "cheetah/run",
+    "FingerSpin": "finger/spin",
+    "FingerTurnEasy": "finger/turn_easy",
+    "FingerTurnHard": "finger/turn_hard",
+    "FishSwim": "fish/swim",
+    "HopperHop": "hopper/hop",
+    "HopperStand": "hopper/stand",
+    "HumanoidRun": "humanoid/run",
+    "HumanoidStand": "humanoid/stand",
+    "HumanoidWalk": "humanoid/walk",
+    "PendulumSwingup": "pendulum/swingup",
+    "PointMass": "point_mass/easy",
+    "ReacherEasy": "reacher/easy",
+    "ReacherHard": "reacher/hard",
+    "SwimmerSwimmer6": "swimmer/swimmer6",
+    "WalkerRun": "walker/run",
+    "WalkerStand": "walker/stand",
+    "WalkerWalk": "walker/walk",
+}
