@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deviations.faults.tdmpc2 import losses, networks, numerics, planner
+from deviations.faults.tdmpc2 import losses, networks, numerics, planner, replay
 from parity.faults import Fault
 
 FAULTS: tuple[Fault, ...] = (
@@ -10,4 +10,5 @@ FAULTS: tuple[Fault, ...] = (
     *networks.FAULTS,
     *losses.FAULTS,
     *planner.FAULTS,
+    *replay.FAULTS,
 )

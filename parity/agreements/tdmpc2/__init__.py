@@ -10,6 +10,7 @@ from parity.agreements.tdmpc2 import (
     optimizer,
     planner,
     policies,
+    replay,
     twohot,
 )
 
@@ -22,4 +23,5 @@ AGREEMENTS = (
     *losses.AGREEMENTS,
     *optimizer.AGREEMENTS,
     *planner.AGREEMENTS,
+    *replay.AGREEMENTS,
 )

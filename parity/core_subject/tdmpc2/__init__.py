@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from parity.core_subject.tdmpc2 import losses, networks, numerics, optimizer, planner, policies
+from parity.core_subject.tdmpc2 import (
+    losses,
+    networks,
+    numerics,
+    optimizer,
+    planner,
+    policies,
+    replay,
+)
 
 TABLE = {
     **numerics.TABLE,
@@ -11,4 +19,5 @@ TABLE = {
     **losses.TABLE,
     **optimizer.TABLE,
     **planner.TABLE,
+    **replay.TABLE,
 }

@@ -6,7 +6,15 @@ Everything random is an input.
 
 from __future__ import annotations
 
-from parity.operations.tdmpc2 import losses, networks, numerics, optimizer, planner, policies
+from parity.operations.tdmpc2 import (
+    losses,
+    networks,
+    numerics,
+    optimizer,
+    planner,
+    policies,
+    replay,
+)
 
 OPERATIONS = (
     *numerics.OPERATIONS,
@@ -15,4 +23,5 @@ OPERATIONS = (
     *losses.OPERATIONS,
     *optimizer.OPERATIONS,
     *planner.OPERATIONS,
+    *replay.OPERATIONS,
 )
