@@ -89,21 +89,35 @@ def weights_exact(who: str) -> Callable:
     return measure
 
 
+def _single_peaks(rng: np.random.Generator, rows: int) -> np.ndarray:
+    """One bin above a flat rest, whose many equal weights round the same way in every sum."""
+    logits = np.zeros((rows, COUNT), np.float32)
+    heights = (6 + 6 * rng.random(rows)).astype(np.float32)
+    logits[np.arange(rows), rng.integers(0, COUNT, rows)] = heights
+    return logits
+
+
 def decode_cases(rng: np.random.Generator) -> Inputs:
     logits = [
         cases.logits(rng, 256, COUNT, -6, 6),
         cases.tilted_logits(rng, 768, COUNT),
         cases.dominated_logits(rng, 64, COUNT),
     ]
-    return {"logits": np.concatenate(logits), "limit": LIMIT}
+    # Few rows are summed up in another order than many.
+    batches = [np.concatenate(logits), *(_single_peaks(rng, 2) for _ in range(48))]
+    return {"variants": [{"logits": batch, "limit": LIMIT} for batch in batches]}
 
 
 def decode_exact(who: str) -> Callable:
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
         side = subject if who == "subject" else reference
-        exact = np.sum(softmax64(inputs["logits"]) * exact_bins(inputs), axis=-1)
-        found = symlog64(side(DECODE, **inputs)["value"])
-        return measure_errors(gap(found, exact), inputs)
+
+        def one(question: Inputs) -> Measurement:
+            exact = np.sum(softmax64(question["logits"]) * exact_bins(question), axis=-1)
+            found = symlog64(side(DECODE, **question)["value"])
+            return measure_errors(gap(found, exact), question)
+
+        return worst_of(one(question) for question in questions(DECODE, inputs))
 
     return measure
 

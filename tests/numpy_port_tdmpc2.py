@@ -94,15 +94,17 @@ def q_value(latent, action, members, keep, dropout, limit, reduction, **given):
     return {"value": values.min(0) if reduction == "min" else values.mean(0)}
 
 
-def policy(outputs, noise, log_std_min, log_std_max, form):
+def policy(outputs, noise, mask, log_std_min, log_std_max, form):
     mean, raw = np.split(outputs, 2, -1)
+    mean, noise, all_actions = mean * mask, noise * mask, noise.shape[-1]
     log_std = F32(log_std_min) + F32(log_std_max - log_std_min) * (np.tanh(raw) + 1) / 2
-    action, count = np.tanh(mean + np.exp(log_std) * noise), noise.shape[-1]
+    log_std = log_std * mask
+    action, count = np.tanh(mean + np.exp(log_std) * noise), mask.sum(-1)
     squashing = np.log(np.maximum(0, 1 - action**2) + F32(1e-6)).sum(-1)
     residual, constant = (-(noise**2) / 2 - log_std).sum(-1), F32(np.log(2 * np.pi) / 2)
     entropy = squashing - count * (residual - constant)
     if form == "scaled":
-        gaussian = residual - count * constant
+        gaussian = residual - all_actions * constant
         log_prob = gaussian - squashing
         entropy = -log_prob * (count * gaussian / (log_prob + F32(1e-8)))
     return {"mean": np.tanh(mean), "log_std": log_std, "action": action, "entropy": entropy}
@@ -178,6 +180,48 @@ def parameter_counts(size, observation_size, action_size):
     }
 
 
+def td_targets(q_logits, members, reward, terminated, discount, limit):
+    values = np.stack([twohot_decode(x, limit)["value"] for x in q_logits[members]])
+    return {"returns": reward + F32(discount) * (1 - terminated) * values.min(0)}
+
+
+def fit(actions, values, elites, temperature, min_std, max_std):
+    best = np.argsort(-values, kind="stable")[:elites]
+    weights = softmax(F32(temperature) * values[best])[:, None]
+    mean = (weights * actions[:, best]).sum(1)
+    variance = (weights * (actions[:, best] - mean[:, None]) ** 2).sum(1)
+    return {"mean": mean, "std": np.clip(np.sqrt(variance), F32(min_std), F32(max_std))}
+
+
+NETWORKS = ("encoder", "dynamics", "reward", "q", "policy")
+
+
+def optimizer(learning_rate, enc_lr_scale, limit, tau, counted, target, **given):
+    params, first, second = {n: given[n] for n in NETWORKS}, {}, {}
+    seen, left_over = {name: [] for name in (*NETWORKS, "target", "norm")}, 0.0
+    for k in range(len(given["q_gradients"])):
+        g = {n: given[f"{n}_gradients"][k] for n in NETWORKS}
+        total = sum(np.sum(g[n] ** 2) for n in NETWORKS[:4])
+        norm = np.sqrt(total + left_over * (counted == "all"))
+        for n in NETWORKS:
+            own = np.sqrt(np.sum(g[n] ** 2)) if n == "policy" else norm
+            clipped = g[n] * F32(min(1, limit / (own + 1e-6)))
+            first[n] = F32(0.9) * first.get(n, F32(0)) + F32(0.1) * clipped
+            second[n] = F32(0.999) * second.get(n, F32(0)) + F32(0.001) * clipped**2
+            rate = learning_rate * (enc_lr_scale if n == "encoder" else 1)
+            root = np.sqrt(second[n] / F32(1 - 0.999 ** (k + 1)))
+            step = (
+                first[n] / F32(1 - 0.9 ** (k + 1)) / (root + F32(1e-5 if n == "policy" else 1e-8))
+            )
+            params[n] = params[n] - F32(rate) * step
+            seen[n].append(params[n])
+        left_over = np.sum(clipped**2)
+        target = target + F32(tau) * (params["q"] - target)
+        seen["target"].append(target)
+        seen["norm"].append(F32(norm))
+    return {name: np.stack(values) for name, values in seen.items()}
+
+
 OPERATIONS = {
     "tdmpc2.symlog": symlog,
     "tdmpc2.symexp": symexp,
@@ -199,4 +243,7 @@ OPERATIONS = {
     "tdmpc2.q_value": q_value,
     "tdmpc2.policy": policy,
     "tdmpc2.parameter_counts": parameter_counts,
+    "tdmpc2.td_targets": td_targets,
+    "tdmpc2.fit": fit,
+    "tdmpc2.optimizer": optimizer,
 }

@@ -35,21 +35,22 @@ def show(
         )
     listed = registry.load_registry()
     width = max(40, min(shutil.get_terminal_size().columns, 100))
-    shown = [
-        operation_lines(_operation(one), listed, width)
-        if one.casefold() in catalogue()
-        else _lines(listed[one], width)
-        for one in name
-    ]
-    shown += [operation_lines(_operation(one), listed, width) for one in operation or ()]
+    shown = []
+    for one in name:
+        known = catalogue().get(one.casefold())
+        shown.append(operation_lines(known, listed, width) if known else _lines(listed[one], width))
+    for one in operation or ():
+        shown += [operation_lines(found, listed, width) for found in _operations(one)]
     print("\n\n".join("\n".join(lines) for lines in shown))
     return 0
 
 
-def _operation(name: str) -> Operation:
-    known = dict(catalogue())
-    short = {full.partition(".")[2]: found for full, found in known.items()}
-    return registry.find(name.casefold(), {**known, **short}, "operation", shown=f"{name!r}")
+def _operations(name: str) -> list[Operation]:
+    """The operation of that name, or those that both agents have under it."""
+    known = {full: [found] for full, found in catalogue().items()}
+    for full, found in catalogue().items():
+        known.setdefault(full.partition(".")[2], []).append(found)
+    return registry.find(name.casefold(), known, "operation", shown=f"{name!r}")
 
 
 def _lines(entry: Entry, width: int) -> Iterator[str]:

@@ -4,10 +4,22 @@ Runs inside the side environment. Every answer comes from calling the reference'
 and classes; the modules joined here only build them, feed them and read them.
 """
 
-from reference_harness.tdmpc2 import networks, numerics, policies
+from reference_harness.tdmpc2 import (
+    losses,
+    networks,
+    numerics,
+    optimizer,
+    planner,
+    policies,
+    replay,
+)
 
 OPERATIONS = {
     **numerics.OPERATIONS,
     **networks.OPERATIONS,
     **policies.OPERATIONS,
+    **losses.OPERATIONS,
+    **optimizer.OPERATIONS,
+    **planner.OPERATIONS,
+    **replay.OPERATIONS,
 }

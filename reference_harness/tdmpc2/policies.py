@@ -41,7 +41,7 @@ def read(sample):
     return mean, log_std, action, -log_pi[..., 0]
 
 
-def policy(outputs, noise, log_std_min, log_std_max, form):
+def policy(outputs, noise, mask, log_std_min, log_std_max, form):
     check_form(form)
     settings = agent.config(
         action_size=noise.shape[-1],
@@ -51,8 +51,15 @@ def policy(outputs, noise, log_std_min, log_std_max, form):
     )
     model = agent.build_model(settings)
     model._pi = Prescribed(tensor(outputs))
+    task = None
+    if not mask.all():
+        # A task per row, whose vectors are empty.
+        model.cfg.multitask = True
+        model._action_masks = tensor(mask)
+        model.task_emb = lambda x, task: x
+        task = torch.arange(len(mask))
     with torch.no_grad(), given(Draws(normal=[noise])):
-        sample = read(model.pi(torch.zeros(len(noise), 8), None))
+        sample = read(model.pi(torch.zeros(len(noise), 8), task))
     names = ("mean", "log_std", "action", "entropy")
     return dict(zip(names, map(array, sample), strict=True))
 

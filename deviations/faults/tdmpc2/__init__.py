@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from deviations.faults.tdmpc2 import networks, numerics
+from deviations.faults.tdmpc2 import losses, networks, numerics, planner, replay
 from parity.faults import Fault
 
-FAULTS: tuple[Fault, ...] = (*numerics.FAULTS, *networks.FAULTS)
+FAULTS: tuple[Fault, ...] = (
+    *numerics.FAULTS,
+    *networks.FAULTS,
+    *losses.FAULTS,
+    *planner.FAULTS,
+    *replay.FAULTS,
+)

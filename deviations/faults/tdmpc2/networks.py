@@ -78,35 +78,43 @@ def _fixed_rate(sound, key, config, shape):
     return sound(key, config.replace(dropout=0.01), shape)
 
 
-def _swapped_halves(sound, outputs, noise, config):
+def _swapped_halves(sound, outputs, noise, config, mask=None):
     jnp = _jnp()
     mean, raw = jnp.split(outputs, 2, axis=-1)
-    return sound(jnp.concatenate([raw, mean], axis=-1), noise, config)
+    return sound(jnp.concatenate([raw, mean], axis=-1), noise, config, mask)
 
 
-def _clipped_deviation(sound, outputs, noise, config):
+def _clipped_deviation(sound, outputs, noise, config, mask=None):
     jnp = _jnp()
     mean, raw = jnp.split(outputs, 2, axis=-1)
     low, high = config.log_std_min, config.log_std_max
     share = 2 * (jnp.clip(raw, low, high) - low) / (high - low) - 1
     bounded = jnp.arctanh(jnp.clip(share, -1 + 1e-6, 1 - 1e-6))
-    return sound(jnp.concatenate([mean, bounded], axis=-1), noise, config)
+    return sound(jnp.concatenate([mean, bounded], axis=-1), noise, config, mask)
 
 
-def _unsquashed(sound, outputs, noise, config):
+def _unsquashed(sound, outputs, noise, config, mask=None):
     mean, _ = _jnp().split(outputs, 2, axis=-1)
-    return sound(outputs, noise, config)._replace(mean=mean)
+    return sound(outputs, noise, config, mask)._replace(mean=mean)
 
 
-def _no_correction(sound, noise, log_std, squashing):
-    return sound(noise, log_std, 0 * squashing)
+def _no_correction(sound, noise, log_std, squashing, count):
+    return sound(noise, log_std, 0 * squashing, count)
 
 
-def _true_density(sound, noise, log_std, squashing):
+def _true_density(sound, noise, log_std, squashing, count):
     """The entropy of the squashed Gaussian itself, without the number of actions."""
     jnp = _jnp()
     gaussian = jnp.sum(-0.5 * noise * noise - log_std - 0.5 * jnp.log(2 * jnp.pi), axis=-1)
     return squashing - gaussian
+
+
+def _all_counted(sound, noise, log_std, squashing, count):
+    return sound(noise, log_std, squashing, noise.shape[-1])
+
+
+def _without_mask(sound, outputs, noise, config, mask=None):
+    return sound(outputs, noise, config)
 
 
 def _initialised(**wrong: Callable) -> Callable[[], list[Change]]:
@@ -348,6 +356,27 @@ FAULTS: tuple[Fault, ...] = (
         "policy",
         {"policy_entropy": "scaled"},
         *ENTROPIES[:2],
+    ),
+    fault(
+        "F71.entropy",
+        "actions that a task lacks counted in the entropy",
+        "policies",
+        "policy",
+        lambda: [
+            *_in("policy", "density_entropy", _all_counted)(),
+            *_in("policy", "scaled_entropy", _all_counted)(),
+        ],
+        "tdmpc2-policy-paper/masked",
+        "tdmpc2-policy-head/masked",
+    ),
+    fault(
+        "F71.policy",
+        "mask of a task's actions missing in the policy",
+        "policies",
+        "policy",
+        _in("policy", "sample", _without_mask),
+        "tdmpc2-policy-paper/masked",
+        "tdmpc2-policy-head/masked",
     ),
     fault(
         "X336",

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from parity.agreements.tdmpc2 import initialisation, networks, numerics, policies, twohot
+from parity.agreements.tdmpc2 import (
+    initialisation,
+    losses,
+    networks,
+    numerics,
+    optimizer,
+    planner,
+    policies,
+    replay,
+    twohot,
+)
 
 AGREEMENTS = (
     *numerics.AGREEMENTS,
@@ -10,4 +20,8 @@ AGREEMENTS = (
     *networks.AGREEMENTS,
     *policies.AGREEMENTS,
     *initialisation.AGREEMENTS,
+    *losses.AGREEMENTS,
+    *optimizer.AGREEMENTS,
+    *planner.AGREEMENTS,
+    *replay.AGREEMENTS,
 )

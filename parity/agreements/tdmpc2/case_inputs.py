@@ -37,8 +37,8 @@ def parameters(
     """
     lengths, drawn = {**AXES, **axes}, {}
     for field in catalogue()[operation].inputs:
-        leaf = field.name.rpartition("_")[-1]
-        if not isinstance(field, Array) or leaf not in LEAVES:
+        layer, _, leaf = field.name.rpartition("_")
+        if not (isinstance(field, Array) and layer and leaf in LEAVES):
             continue
         shape = [lengths[axis] for axis in field.shape.split()]
         value = 2 * rng.random(shape) - 1

@@ -107,7 +107,7 @@ AGREEMENTS = (
         "Initial parameters",
         "Kernels normal with the standard deviation 0.02, biases 0; the output kernels of reward "
         "head and Q networks 0; target networks copies",
-        {_INIT: ("4-22", "4-22", None, "4-17"), _MODEL: ("28-31", "26-29", None, "30-33")},
+        {_INIT: ("4-22", "4-22", None, "4-17"), _MODEL: ("28-31", "28-31", None, "30-41")},
         (
             Claim(
                 "kernels",
@@ -157,7 +157,7 @@ AGREEMENTS = (
         "Initial Q networks from late 2024 to mid 2026",
         "The initialiser does not reach the ensemble: its hidden layers keep torch's default, "
         "uniform within ± 1/sqrt(inputs), biases included",
-        {_INIT: (None, None, "4-17", None), _MODEL: (None, None, "30-32", None)},
+        {_INIT: (None, None, "4-16", None), _MODEL: (None, None, "30-32", None)},
         (
             Claim(
                 "starts",

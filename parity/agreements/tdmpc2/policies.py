@@ -9,8 +9,9 @@ import numpy as np
 from parity.agreements.measures import compare_outputs, over, truths, uniform
 from parity.agreements.tdmpc2 import case_inputs as draw
 from parity.agreements.tdmpc2.entries import agreement
-from parity.claims import AtMost
-from parity.comparisons import in_epsilon
+from parity.claims import AtMost, Measurement, measure_errors
+from parity.comparisons import in_epsilon, worst_of
+from parity.implementations import Implementation
 from parity.operations import Inputs
 from parity.registry import Claim, Entry
 
@@ -35,9 +36,10 @@ class Drawn(NamedTuple):
 def drawn(inputs: Inputs) -> Drawn:
     """The draw of an operation's inputs, in float64."""
     mean, raw = np.split(inputs["outputs"].astype(np.float64), 2, axis=-1)
-    noise, low = inputs["noise"].astype(np.float64), inputs["log_std_min"]
+    mask, low = inputs["mask"], inputs["log_std_min"]
+    mean, noise = mean * mask, inputs["noise"].astype(np.float64) * mask
     reach = inputs["log_std_max"] - low
-    log_std = low + 0.5 * reach * (np.tanh(raw) + 1)
+    log_std = mask * (low + 0.5 * reach * (np.tanh(raw) + 1))
     scaled = noise * np.exp(log_std)
     action = np.tanh(mean + scaled)
     rest = 1 - action**2
@@ -61,10 +63,10 @@ def drawn(inputs: Inputs) -> Drawn:
 
 def entropy(inputs: Inputs) -> np.ndarray:
     """The entropy of a form, in float64."""
-    found, count = drawn(inputs), inputs["noise"].shape[-1]
+    found, count = drawn(inputs), inputs["mask"].sum(axis=-1)
     if inputs["form"] == "density":
         return found.squashing - count * (found.gaussian - _HALF_LOG_2PI)
-    gaussian = found.gaussian - count * _HALF_LOG_2PI
+    gaussian = found.gaussian - inputs["mask"].shape[-1] * _HALF_LOG_2PI
     log_prob = gaussian - found.squashing
     return -log_prob * count * gaussian / (log_prob + 1e-8)
 
@@ -77,7 +79,12 @@ def entropy_size(inputs: Inputs) -> np.ndarray:
     return size + (found.squashing_error if inputs["form"] == "density" else 0.0)
 
 
-def _cases(form: str):
+def _masks(rng: np.random.Generator, rows: int) -> np.ndarray:
+    """Tasks with one action or more, the last ones missing."""
+    return (np.arange(draw.A) < rng.integers(1, draw.A + 1, (rows, 1))).astype(np.float32)
+
+
+def _cases(form: str, masked: bool = False):
     def make(rng: np.random.Generator) -> Inputs:
         """Narrow and wide policies, and some that are saturated."""
         rows = 64
@@ -85,6 +92,7 @@ def _cases(form: str):
         return {
             "outputs": (uniform(rng, rows, 2 * draw.A) * size).astype(np.float32),
             "noise": draw.normal(rng, rows, draw.A),
+            "mask": _masks(rng, rows) if masked else np.ones((rows, draw.A), np.float32),
             "log_std_min": LOW,
             "log_std_max": HIGH,
             "form": form,
@@ -103,6 +111,7 @@ def _unit_cases(form: str):
         return {
             "outputs": np.concatenate([mean, raw], axis=-1),
             "noise": np.asarray([[0, 0, 0], [1, -2, 0.5]], np.float32),
+            "mask": np.ones((2, 3), np.float32),
             "log_std_min": LOW,
             "log_std_max": HIGH,
             "form": form,
@@ -157,7 +166,27 @@ def _claims(form: str, pins: str) -> tuple[Claim, ...]:
             truths(POLICY, {"entropy": (entropy, over(entropy_size))}),
         )
     )
+    claims.append(
+        Claim(
+            "masked",
+            "Actions that a task lacks are exactly 0 and do not count: draws and entropies are "
+            f"the reference's, {pins}.",
+            AtMost(5, "ε · size of each"),
+            "As for `action` and `entropy`; a product with 0 or 1 is exact.",
+            (POLICY,),
+            _cases(form, masked=True),
+            _masked,
+        )
+    )
     return tuple(claims)
+
+
+def _masked(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """Draws and entropies; an action that is masked and not 0 is infinitely wrong."""
+    sizes = {"action": over(lambda i: drawn(i).action_error), "entropy": over(entropy_size)}
+    found = compare_outputs(POLICY, sizes)(subject, reference, inputs)
+    masked = subject(POLICY, **inputs)["action"][inputs["mask"] == 0]
+    return worst_of([found, measure_errors(np.where(masked == 0, 0.0, np.inf), inputs)])
 
 
 def _policy(name: str, form: str, title: str, equation: str, lines, pins) -> Entry:

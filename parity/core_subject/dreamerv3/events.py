@@ -14,10 +14,11 @@ import numpy as np
 from jax.experimental import io_callback
 
 from core.dreamerv3 import replay as ring
-from core.dreamerv3 import train, windows
+from core.dreamerv3 import train
 from core.dreamerv3.config import Config
 from core.dreamerv3.train import TrainConfig, make_train
 from core.dreamerv3.types import Latent, Rows
+from core.training import windows
 from parity.core_subject.dreamerv3.rows import Scripted
 from parity.core_subject.dreamerv3.runs import TINY
 from parity.core_subject.dreamerv3.stand_in import StandIn

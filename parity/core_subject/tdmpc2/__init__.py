@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
-from parity.core_subject.tdmpc2 import networks, numerics, policies
+from parity.core_subject.tdmpc2 import (
+    losses,
+    networks,
+    numerics,
+    optimizer,
+    planner,
+    policies,
+    replay,
+)
 
-TABLE = {**numerics.TABLE, **networks.TABLE, **policies.TABLE}
+TABLE = {
+    **numerics.TABLE,
+    **networks.TABLE,
+    **policies.TABLE,
+    **losses.TABLE,
+    **optimizer.TABLE,
+    **planner.TABLE,
+    **replay.TABLE,
+}

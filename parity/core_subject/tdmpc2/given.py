@@ -32,7 +32,8 @@ def networks(arrays: Arrays) -> dict[str, NetworkParams]:
 def model_params(arrays: Arrays) -> ModelParams:
     """Those that the model's optimiser trains; a network that is not given is empty."""
     found = networks(arrays)
-    return ModelParams(*(found.get(name, {}) for name in ("enc", "dyn", "rew", "q")))
+    encoder, dynamics, reward, q = (found.get(name, {}) for name in ("enc", "dyn", "rew", "q"))
+    return ModelParams(encoder, dynamics, reward, q)
 
 
 def widths(arrays: Arrays) -> dict[str, Any]:

@@ -10,14 +10,15 @@ from parity.core_subject.tdmpc2 import stage
 from parity.operations import Answer
 
 
-def _sample(config: Config, outputs: Array, noise: Array) -> dict[str, Array]:
-    return prior.sample(outputs, noise, config)._asdict()
+def _sample(config: Config, outputs: Array, noise: Array, mask: Array | None) -> dict[str, Array]:
+    return prior.sample(outputs, noise, config, mask)._asdict()
 
 
-def policy(outputs, noise, log_std_min, log_std_max, form) -> Answer:
+def policy(outputs, noise, mask, log_std_min, log_std_max, form) -> Answer:
     """See `tdmpc2.policy`."""
     config = stage.config(log_std_min=log_std_min, log_std_max=log_std_max, policy_entropy=form)
-    return stage.answers(stage.compiled(_sample, config, quickly=False)(outputs, noise))
+    several = mask if not mask.all() else None
+    return stage.answers(stage.compiled(_sample, config, quickly=False)(outputs, noise, several))
 
 
 TABLE = {"tdmpc2.policy": policy}

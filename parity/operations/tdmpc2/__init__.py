@@ -6,6 +6,22 @@ Everything random is an input.
 
 from __future__ import annotations
 
-from parity.operations.tdmpc2 import networks, numerics, policies
+from parity.operations.tdmpc2 import (
+    losses,
+    networks,
+    numerics,
+    optimizer,
+    planner,
+    policies,
+    replay,
+)
 
-OPERATIONS = (*numerics.OPERATIONS, *networks.OPERATIONS, *policies.OPERATIONS)
+OPERATIONS = (
+    *numerics.OPERATIONS,
+    *networks.OPERATIONS,
+    *policies.OPERATIONS,
+    *losses.OPERATIONS,
+    *optimizer.OPERATIONS,
+    *planner.OPERATIONS,
+    *replay.OPERATIONS,
+)

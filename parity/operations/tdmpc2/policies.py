@@ -18,10 +18,13 @@ POLICY = Operation(
     "(high − low) · (tanh(r) + 1) / 2, the action is tanh(m + σ · noise). With s = "
     "Σ ln(max(0, 1 − action²) + 1e-6) and A actions, the entropy is, for density, "
     "s − A · (Σ(−noise²/2 − ln σ) − ln √(2π)); for scaled, "
-    "(s − g) · A · g / (g − s + 1e-8) with g = Σ(−noise²/2 − ln σ − ln √(2π))",
+    "(s − g) · A · g / (g − s + 1e-8) with g = Σ(−noise²/2 − ln σ − ln √(2π)). Where a task lacks "
+    "actions, their m, ln σ and noise are 0, and A counts the others; g has its constant for each "
+    "of them all the same",
     (
         Array("outputs", "B A2", "float32", "of the policy network: A means, A raw logarithms"),
         Array("noise", "B A", "float32", "standard normal"),
+        Array("mask", "B A", "float32", "1 for the actions that a row's task has, else 0"),
         Setting("log_std_min", float, "low; −10 in training"),
         Setting("log_std_max", float, "high; 2 in training"),
         FORM,
