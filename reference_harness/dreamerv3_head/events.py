@@ -6,12 +6,9 @@ the networks stands a model with one parameter, which counts updates; in the pla
 environments, one that shows where its rows stand.
 """
 
-import pathlib
-import sys
 import tempfile
 import threading
 import time
-import types
 
 import elements
 import embodied
@@ -19,40 +16,19 @@ import embodied.jax
 import jax.numpy as jnp
 import ninjax as nj
 import numpy as np
-import ruamel.yaml
 from dreamerv3 import main
+
+from reference_harness.dreamerv3_head.loop import (
+    NEVER,
+    Logger,
+    Placed,
+    arguments,
+    configured,
+    noting,
+)
 
 _PATIENCE = 0.5  # seconds without a draw, after which the prefetcher counts as waiting
 _GIVE_UP = 30.0
-_NEVER = 0  # the period of a clock that never strikes
-
-
-class _Placed(embodied.Env):
-    """An environment that shows the number of its row and its own, in episodes of 7 steps."""
-
-    def __init__(self, index, stepped=lambda: None):
-        self._place, self._step, self._stepped = [-1, index], 0, stepped
-
-    @property
-    def obs_space(self):
-        flags = dict.fromkeys(("is_first", "is_last", "is_terminal"), elements.Space(bool))
-        spaces = {"place": elements.Space(np.int32, (2,)), "reward": elements.Space(np.float32)}
-        return {**spaces, **flags}
-
-    @property
-    def act_space(self):
-        return {"action": elements.Space(np.int32, (), 0, 2), "reset": elements.Space(bool)}
-
-    def step(self, action):
-        self._stepped()
-        self._place[0] += 1
-        self._step = 0 if action["reset"] else self._step + 1
-        over = self._step == 7
-        flags = {"is_first": self._step == 0, "is_last": over, "is_terminal": over}
-        return {"place": np.array(self._place, np.int32), "reward": np.float32(0), **flags}
-
-    def close(self):
-        pass
 
 
 class _Counter(embodied.jax.Agent):
@@ -86,67 +62,6 @@ class _Counter(embodied.jax.Agent):
 
     def report(self, carry, data):
         return carry, {"of": self._count.read()}
-
-
-class _Logger:
-    """A logger that keeps nothing but the count of steps."""
-
-    def __init__(self):
-        self.step = elements.Counter()
-
-    def add(self, *args, **kwargs):
-        pass
-
-    def write(self, *args):
-        pass
-
-    def close(self):
-        pass
-
-
-def _configured(seed, folder, envs, batch, length, train_ratio, ticks):
-    """The stock configuration, but for sizes, a seed, and a CPU to run on."""
-    path = pathlib.Path(main.__file__).parent / "configs.yaml"
-    stock = ruamel.yaml.YAML(typ="safe").load(path.read_text())["defaults"]
-    return elements.Config(stock).update(
-        {
-            "seed": seed,
-            "logdir": folder,
-            "batch_size": batch,
-            "batch_length": length,
-            "report_length": length,
-            "run.envs": envs,
-            "run.train_ratio": train_ratio,
-            "run.steps": ticks * envs,
-            "run.log_every": _NEVER,
-            "run.save_every": _NEVER,
-            "run.debug": True,
-            "jax.platform": "cpu",
-            "jax.compute_dtype": "float32",
-            "jax.prealloc": False,
-        }
-    )
-
-
-def _arguments(config, report_every):
-    """What the stock loop is configured with, as `main` puts it together."""
-    names = "batch_size batch_length report_length consec_train consec_report replay_context"
-    top = {name: config[name] for name in (*names.split(), "replica", "replicas", "logdir")}
-    run = {**config.run, "report_every": report_every, "usage": {}}
-    return types.SimpleNamespace(**run, **top)
-
-
-def _noting(replay):
-    """Has the replay tell whether a sequence was from the queue; returns where it tells."""
-    told, sample = [], replay._sample
-
-    def sampling(mode):
-        found = sample(mode)
-        told.append((mode, found[1]))
-        return found
-
-    replay._sample = sampling
-    return told
 
 
 class _Told:
@@ -223,7 +138,7 @@ def _telling(agent, told, flags):
 
 
 def _agent(config):
-    env = _Placed(0)
+    env = Placed(0)
     actions = {name: space for name, space in env.act_space.items() if name != "reset"}
     settings = elements.Config(
         seed=config.seed,
@@ -243,9 +158,9 @@ def run_events(seed, envs, batch, length, train_ratio, ticks):
     """See `dreamerv3.run_events`."""
     told = _Told()
     with tempfile.TemporaryDirectory() as folder:
-        config = _configured(seed, folder, envs, batch, length, train_ratio, ticks)
+        config = configured(seed, folder, envs, batch, length, train_ratio, ticks)
         replay = main.make_replay(config, "replay")
-        flags = _noting(replay)
+        flags = noting(replay)
         agent = _telling(_agent(config), told, flags)
         add = replay.add
 
@@ -258,10 +173,10 @@ def run_events(seed, envs, batch, length, train_ratio, ticks):
         embodied.run.train(
             lambda: agent,
             lambda: replay,
-            _Placed,
+            Placed,
             lambda made, mode: main.make_stream(config, made, mode),
-            _Logger,
-            _arguments(config, _NEVER),
+            Logger,
+            arguments(config, NEVER),
         )
     rows = np.asarray(told.trained_rows, np.int64)
     ran = int((rows <= ticks * envs).sum())  # the loop may end a few ticks later
@@ -281,83 +196,4 @@ def run_events(seed, envs, batch, length, train_ratio, ticks):
     }
 
 
-class _Reporting:
-    """An agent that does nothing, for a loop whose clock is moved by hand."""
-
-    def __init__(self, seconds, flags):
-        self.now, self._seconds, self._flags = -seconds, seconds, flags
-        self.reports, self.trained_new = [], 0
-
-    def tick(self):
-        self.now += self._seconds
-
-    def init_train(self, batch_size):
-        return ()
-
-    init_report = init_policy = init_train
-
-    def stream(self, source):
-        return source
-
-    def policy(self, carry, obs, mode="train"):
-        known = np.zeros(len(obs["is_first"]), np.int32)
-        return carry, {"action": known}, {}
-
-    def train(self, carry, data):
-        self.trained_new += self._drawn()
-        return carry, {}, {}
-
-    def report(self, carry, data):
-        self.reports.append((self.now, self._drawn()))
-        return carry, {}
-
-    def _drawn(self):
-        """New sequences in the batch that was just drawn."""
-        count = sum(flag for _, flag in self._flags)
-        self._flags.clear()
-        return count
-
-    def save(self):
-        return {}
-
-    def load(self, data):
-        raise RuntimeError("there is nothing to resume")
-
-
-def report_stream(envs, batch, length, train_ratio, ticks, seconds):
-    """See `dreamerv3.report_stream`: with the stock period and the stock clock."""
-    clock = sys.modules[embodied.LocalClock.__module__]
-    with tempfile.TemporaryDirectory() as folder:
-        config = _configured(0, folder, envs, batch, length, train_ratio, ticks)
-        replay = main.make_replay(config, "replay")
-        flags = _noting(replay)
-        agent = _Reporting(seconds, flags)
-
-        def make_env(index):
-            return _Placed(index, (lambda: None) if index else agent.tick)
-
-        stock, clock.time = clock.time, types.SimpleNamespace(time=lambda: 1e9 + agent.now)
-        try:
-            embodied.run.train(
-                lambda: agent,
-                lambda: replay,
-                make_env,
-                lambda made, mode: main.make_stream(config, made, mode),
-                _Logger,
-                _arguments(config, config.run.report_every),
-            )
-        finally:
-            clock.time = stock
-    at, taken = zip(*agent.reports, strict=True) if agent.reports else ((), ())
-    return {
-        "reported_at": np.asarray(at, np.float64),
-        "taken": np.asarray(taken, np.int64),
-        "trained": np.asarray(agent.trained_new, np.int64),
-        "waiting": np.asarray(len(replay.queue), np.int64),
-    }
-
-
-OPERATIONS = {
-    "dreamerv3.run_events": run_events,
-    "dreamerv3.report_stream": report_stream,
-}
+OPERATIONS = {"dreamerv3.run_events": run_events}

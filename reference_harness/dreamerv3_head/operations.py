@@ -3,6 +3,6 @@
 Runs inside the side environment.
 """
 
-from reference_harness.dreamerv3_head import events, networks
+from reference_harness.dreamerv3_head import events, networks, reports
 
-OPERATIONS = {**events.OPERATIONS, **networks.OPERATIONS}
+OPERATIONS = {**events.OPERATIONS, **networks.OPERATIONS, **reports.OPERATIONS}

@@ -4,8 +4,12 @@ Runs inside a side environment with nothing but the packages.
 """
 
 import os
+import tempfile
 
 os.environ["MUJOCO_GL"] = "disable"  # nothing is drawn; before the packages look at it
+# MuJoCo writes its warnings into the folder that it stands in.
+_ELSEWHERE = tempfile.TemporaryDirectory()
+os.chdir(_ELSEWHERE.name)
 
 import functools
 import inspect
