@@ -18,7 +18,7 @@ from parity.provenance import now
 from parity.trace import report
 from parity.trace.answers import FOLDER
 from parity.trace.dreamerv3 import reference
-from parity.trace.dreamerv3.answers import LiveAnswers, RecordedAnswers
+from parity.trace.dreamerv3.answers import LiveAnswers, recorded_answers
 from parity.trace.dreamerv3.port import TracedPort
 from parity.trace.dreamerv3.problem import Problem, make_problem
 from parity.trace.dreamerv3.subject import TracedCore
@@ -152,7 +152,7 @@ def _answers(
 ) -> Iterator[Callable[[Problem, bool], Answers]]:
     """Makes the reference's side of a problem; a recording is written if all went well."""
     if not live:
-        yield lambda problem, neutralise: RecordedAnswers(pin, problem, neutralise)
+        yield lambda problem, neutralise: recorded_answers(pin, problem, neutralise)
         return
     worker = reference.start(pin, dtype)
     try:

@@ -52,8 +52,9 @@ class TracedProblem:
         conditions = LaPropConditions(self._problem.config, updates)
         return Comparator(conditions, self._problem.dtype)
 
-    def quantities(self, leaves: Iterable[str]) -> Sequence[Quantity]:
+    def quantities(self, leaves: Iterable[str], start: Start) -> Sequence[Quantity]:
         """Everything that is compared in a step, in order."""
+        del start
         return quantities(leaves)
 
     def renamed(self, arrays: Mapping[str, Any], leaves: Mapping[str, str]) -> Arrays:
