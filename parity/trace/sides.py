@@ -102,6 +102,11 @@ class Problem(Protocol):
         """What is traced, in a few words."""
         ...
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a reader of the trace has to know of it, one sentence each."""
+        ...
+
     def as_json(self) -> dict[str, Any]:
         """The same for a program."""
         ...

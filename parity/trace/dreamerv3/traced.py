@@ -30,6 +30,11 @@ class TracedProblem:
         p = self._problem
         return f"{p.kind} actions, {p.dtype}, B = {p.batch}, T = {p.length}"
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """Nothing but the title."""
+        return ()
+
     def as_json(self) -> dict[str, Any]:
         """The same for a program."""
         p = self._problem

@@ -15,24 +15,24 @@ from parity.trace.quantity import Arrays
 SIZES = ("tiny", "1", "5")
 
 _TINY = {
-    "enc_dim": 16,
-    "mlp_dim": 24,
-    "latent_dim": 20,
-    "simnorm_dim": 5,
-    "num_q": 5,
-    "bins": 31,
+    "enc_dim": 8,
+    "mlp_dim": 10,
+    "latent_dim": 12,
+    "simnorm_dim": 4,
+    "num_q": 3,
+    "bins": 9,
     "vmax": 5.0,
     "dropout": 0.2,
-    "batch_size": 7,
-    "num_samples": 24,
+    "batch_size": 5,
+    "num_samples": 20,
     "num_elites": 6,
     "num_pi_trajs": 4,
-    "iterations": 3,
+    "iterations": 2,
 }
 # The walker; a third task with fewer observations and actions where there are several.
 _OBSERVATION, _ACTIONS, _EPISODE = 24, 6, 500
 _TINY_OBSERVATION, _TINY_ACTIONS = 9, 3
-_TASK_DIM = {"tiny": 5}
+_TASK_DIM = {"tiny": 3}
 
 # The core's key for each of the reference's that decides a width.
 _KEYS = {

@@ -28,7 +28,7 @@ def start_from(start: Start, fresh: ReferenceState, problem: Problem) -> Referen
         return fresh
     rng = np.random.default_rng(problem.seed)
     state = dict(fresh.state)
-    for name, value in fresh.state.items():
+    for name, value in sorted(fresh.state.items()):
         tree, _, leaf = name.partition("/")
         if tree == "parameter" and leaf == "tasks":
             sizes = np.linspace(0.4, 2.5, len(value))[:, None] / np.sqrt(value.shape[1])
@@ -41,7 +41,7 @@ def start_from(start: Start, fresh: ReferenceState, problem: Problem) -> Referen
     state["scale"] = np.asarray(1.7, np.float32)
     left = ["pi_"] * problem.config.clip_with_policy
     left += ["tasks"] * (problem.config.policy_trains_tasks and problem.tasks is not None)
-    for name, value in fresh.parameters.items():
+    for name, value in sorted(fresh.parameters.items()):
         if left and name.startswith(tuple(left)):
             gradient = rng.uniform(-1, 1, value.shape) / np.sqrt(value.size)
             state[f"left_over/{name}"] = gradient.astype(np.float32)

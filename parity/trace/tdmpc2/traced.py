@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from core.tdmpc2.config import ERAS, Config
 from parity.trace.compare import Comparator
 from parity.trace.quantity import Arrays, Quantity
 from parity.trace.sides import Start
@@ -28,6 +29,16 @@ class TracedProblem:
         p, c = self._problem, self._problem.config
         tasks = f"{len(p.tasks)} tasks" if p.tasks else "one task"
         return f"{tasks}, float32, B = {c.batch_size}, H = {c.horizon}, {c.num_samples} samples"
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the pin's era does otherwise than the paper's, which the core does as well."""
+        config, paper = self._problem.config.to_dict(), Config().to_dict()
+        return [
+            f"of this era: {key} = {config[key]}, in the paper's {paper[key]}"
+            for key in sorted({key for era in ERAS.values() for key in era})
+            if config[key] != paper[key]
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """The same for a program."""
