@@ -28,6 +28,7 @@ format: $(VENV)/.dev
 reports: $(VENV)/.dev
 	$(BIN)/parity run --results reports
 	$(BIN)/parity schema > reports/records.schema.json
+	$(BIN)/audit schema > audits/cartpole/summary.schema.json
 
 lock: $(UV)
 	$(UV) pip compile -q --universal --python-version 3.11 --custom-compile-command "make lock" \

@@ -28,6 +28,10 @@ _COMMANDS = {
         "audits.cartpole.record_command:record",
         "Keep finished runs, for comparisons that need no reference.",
     ),
+    "schema": (
+        "audits.cartpole.schema_command:schema",
+        "Print the JSON schema of a comparison's summary.json.",
+    ),
     "paper": (
         "audits.paper.command:app",
         "Validate the core against the published curves of both papers.",

@@ -7,7 +7,7 @@ import pytest
 from audit_runs import PLAN, write_runs
 
 from audits import cli
-from audits.cartpole import reference
+from audits.cartpole import comparison, reference
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,18 @@ def test_a_failed_check_is_named_and_is_the_exit_status(out, capsys):
     assert audit("--out", out, "--report-only") == cli.DIFFERS
     told = capsys.readouterr().out
     assert "FAIL flush/reference/seed0: timing.json has no flush_episodes" in told
+
+
+def test_the_committed_schema_is_that_of_the_summary(out, capsys):
+    assert cli.main(["schema"]) == cli.SAME
+    schema = json.loads(capsys.readouterr().out)
+    assert schema == json.loads(comparison.SCHEMA_PATH.read_text("utf-8")), (
+        f"run: audit schema > {comparison.SCHEMA_PATH.name}"
+    )
+    assert audit("--out", out, "--report-only") == cli.SAME
+    summary = json.loads((out / "summary.json").read_text())
+    fields = schema["$defs"]["Summary"]
+    assert set(fields["required"]) <= set(summary) <= set(fields["properties"])
 
 
 def test_the_summary_as_json_is_all_that_is_printed(out, capsys):

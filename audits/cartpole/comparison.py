@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from audits.run_files import Run
 from audits.statistics.equivalence import Verdict
 
 SCHEMA_VERSION = 1
+SCHEMA_PATH = Path(__file__).with_name("summary.schema.json")
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -188,4 +190,4 @@ def _provenance(run: Run, source: str) -> Provenance:
 
 def json_schema() -> dict[str, Any]:
     """The format of `summary.json`."""
-    return msgspec.json.schema(Summary)
+    return msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(Summary)))
