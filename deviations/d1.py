@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deviations.d3 import ENVS, EVENTS, FIRST, protocol
+from deviations.d3 import ENVS, EVENTS, FIRST, FIRST_AT_HEAD, HEAD, protocol
 from parity.agreements.dreamerv3.entries import PINS
 from parity.claims import Equals, Measurement, Stated
 from parity.comparisons import Measure
@@ -14,6 +14,7 @@ from parity.operations import Answer
 from parity.registry import Claim, Entry, Source
 
 PER_STEP = 8  # updates of a vector step
+_FIRST_SEQUENCE = 64 * ENVS + 1  # the row that completes it
 
 
 def _parameters(answer: Answer) -> np.ndarray:
@@ -80,6 +81,19 @@ CLAIMS = (
         protocol,
         _of("reference", _batches),
         about="reference",
+        pins=PINS,
+        stated=Stated("one batch is prefetched", 1, 1),
+    ),
+    Claim(
+        "reference-prefetch-head",
+        "At e3f0224 it is one batch: a semaphore stops the thread before it draws another.",
+        Equals(1, "updates"),
+        _COUNTED,
+        (EVENTS,),
+        protocol,
+        _of("reference", _batches),
+        about="reference",
+        pins=(HEAD,),
         stated=Stated("one batch is prefetched", 1, 1),
     ),
     Claim(
@@ -97,12 +111,25 @@ CLAIMS = (
         "reference-first",
         "Its first two batches are drawn as soon as there is one sequence, 15 rows before the gate "
         "opens: all their sequences are the same one.",
-        Equals(FIRST - (64 * ENVS + 1), "rows"),
+        Equals(FIRST - _FIRST_SEQUENCE, "rows"),
         "The first sequence of 65 rows is complete with row 1,025; the gate opens with row 1,040.",
         (EVENTS,),
         protocol,
         _early,
         about="reference",
+        pins=PINS,
+        stated=Stated("prefetched before the gate", 1, FIRST),
+    ),
+    Claim(
+        "reference-first-head",
+        "At e3f0224 the first batch is drawn as soon, and 1,023 rows before the gate opens.",
+        Equals(FIRST_AT_HEAD - _FIRST_SEQUENCE, "rows"),
+        "The first sequence of 65 rows is complete with row 1,025; the gate opens with row 2,048.",
+        (EVENTS,),
+        protocol,
+        _early,
+        about="reference",
+        pins=(HEAD,),
         stated=Stated("prefetched before the gate", 1, FIRST),
     ),
     Claim(
@@ -151,8 +178,7 @@ ROW = Entry(
     reference=(
         "Asynchronous: acting parameters ≈ 2 driver iterations stale; one batch is prefetched; "
         "write-back and metrics arrive one train call late; the first batch is prefetched before "
-        "the gate. At e3f0224 (read, not measured) the same, but that a semaphore keeps the "
-        "prefetcher to one batch."
+        "the gate. At e3f0224 the same."
     ),
     subject="Synchronous.",
     consequence="Infrastructure, not algorithmic.",
@@ -167,6 +193,6 @@ ROW = Entry(
         Source("dreamerv3-e3f0224", "embodied/jax/agent.py", "278-294"),
         Source("dreamerv3-e3f0224", "embodied/core/streams.py", "32-80"),
     ),
-    pins=PINS,
+    pins=(*PINS, HEAD),
     claims=CLAIMS,
 )

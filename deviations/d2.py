@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from deviations.d3 import HEAD
 from parity.agreements.dreamerv3.entries import PINS
 from parity.claims import AtLeast, Equals, Measurement, Stated
 from parity.implementations import Implementation
@@ -170,6 +171,19 @@ CLAIMS = (
         _reported,
         _period,
         about="reference",
+        pins=PINS,
+        stated=Stated("every 180 s of wall-clock", 180, 180),
+    ),
+    Claim(
+        "report-period-head",
+        "At e3f0224 it makes one every 300 seconds.",
+        Equals(300, "s"),
+        "The clock that the loop reads goes on by 10 s with every vector step.",
+        (REPORTS,),
+        _reported,
+        _period,
+        about="reference",
+        pins=(HEAD,),
         stated=Stated("every 180 s of wall-clock", 180, 180),
     ),
     Claim(
@@ -182,6 +196,19 @@ CLAIMS = (
         _reported,
         _popped,
         about="reference",
+        pins=PINS,
+        stated=Stated("pops the online queue", 1, 3),
+    ),
+    Claim(
+        "report-pops-head",
+        "At e3f0224 a report takes none: the queue is for training alone.",
+        Equals(0, "sequences per report"),
+        "A batch is 3 sequences here, and more than 3 wait.",
+        (REPORTS,),
+        _reported,
+        _popped,
+        about="reference",
+        pins=(HEAD,),
         stated=Stated("pops the online queue", 1, 3),
     ),
     Claim(
@@ -194,6 +221,7 @@ CLAIMS = (
         lambda rng: {"low": -0.5, "high": 2.5},
         _moved,
         about="reference",
+        pins=PINS,
         stated=Stated("reads the return normaliser without updating it", 0, 0),
     ),
     Claim(
@@ -218,8 +246,8 @@ ROW = Entry(
     reference=(
         "The replay sampler's RNG is fixed to seed 0. The report stream pops the online queue "
         "every 180 s of wall-clock, and its loss pass reads the return normaliser without updating "
-        "it (agent.py:410). At e3f0224 (read, not measured) the seed is fixed as well, and "
-        "reports, every 300 s, no longer take anything from the queue."
+        "it (agent.py:410). At e3f0224 the seed is fixed as well, and reports no longer "
+        "take anything from the queue."
     ),
     subject="Seeded from the run's seed. No report stream, so no loss pass that does not update.",
     consequence="Infrastructure.",
@@ -236,8 +264,11 @@ ROW = Entry(
         Source("dreamerv3-2411f7d", "dreamerv3/agent.py", "422-433"),
         Source("dreamerv3-2411f7d", "embodied/run/train.py", "110-111"),
         Source("dreamerv3-2411f7d", "dreamerv3/configs.yaml", "49"),
+        Source("dreamerv3-e3f0224", "embodied/core/selectors.py", "29-35"),
+        Source("dreamerv3-e3f0224", "embodied/core/replay.py", "158-160"),
+        Source("dreamerv3-e3f0224", "dreamerv3/configs.yaml", "53"),
     ),
-    pins=PINS,
+    pins=(*PINS, HEAD),
     status="reference bug",
     claims=CLAIMS,
 )

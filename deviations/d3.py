@@ -6,6 +6,7 @@ import numpy as np
 
 from parity.agreements.dreamerv3.entries import PINS
 from parity.claims import Equals, Measurement, Stated, Within
+from parity.comparisons import Measure
 from parity.implementations import Implementation
 from parity.operations import Inputs
 from parity.registry import Claim, Entry, Source
@@ -14,30 +15,36 @@ EVENTS = "dreamerv3.run_events"
 FIRST = 1040  # where the gate opens with 16 environments and batches of 16 × 65 rows
 ENVS = 16
 
+HEAD = "dreamerv3-e3f0224"
+FIRST_AT_HEAD = 2048  # there it asks for 16 · 64 sequences, the first of which is row 1,025
+
 
 def protocol(rng: np.random.Generator) -> Inputs:
-    """The protocol's sizes, until six whole ticks have had their eight updates."""
+    """The protocol's sizes, until six ticks at every pin have had their eight updates."""
     del rng
     sizes = {"envs": ENVS, "batch": 16, "length": 64, "train_ratio": 512.0}
-    return {"seed": 0, **sizes, "ticks": 72}
+    return {"seed": 0, **sizes, "ticks": 134}
 
 
-def _elsewhere(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    """The reference's updates that do not run with row 1,040, 1,042, ..."""
-    del subject
-    rows = reference(EVENTS, **inputs)["rows"]
-    due = FIRST + 2 * np.arange(len(rows))
-    wrong = float(np.count_nonzero(rows != due))
-    return Measurement(wrong, wrong, len(rows), inputs, f"rows {rows[0]:,} to {rows[-1]:,}")
+def _elsewhere(first: int) -> Measure:
+    """The reference's updates that do not run with row `first`, `first` + 2, ..."""
+
+    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+        del subject
+        rows = reference(EVENTS, **inputs)["rows"]
+        wrong = float(np.count_nonzero(rows != first + 2 * np.arange(len(rows))))
+        return Measurement(wrong, wrong, len(rows), inputs, f"rows {rows[0]:,} to {rows[-1]:,}")
+
+    return measure
 
 
 def _within(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
     """Updates of the reference before the last row of a vector step, by step."""
     del subject
     rows = reference(EVENTS, **inputs)["rows"]
-    whole = rows[rows > FIRST]
+    whole = rows[rows > rows[0]]  # the first update completes its tick
     early = np.bincount((whole - 1) // ENVS, whole % ENVS != 0)
-    counts = early[(FIRST // ENVS) :]
+    counts = early[(rows[0] // ENVS) :]
     return Measurement(float(counts.min()), float(counts.max()), len(counts), inputs)
 
 
@@ -78,8 +85,21 @@ CLAIMS = (
         "Rows and updates are counted.",
         (EVENTS,),
         protocol,
-        _elsewhere,
+        _elsewhere(FIRST),
         about="reference",
+        pins=PINS,
+    ),
+    Claim(
+        "reference-head",
+        "At e3f0224 they run with rows 2,048, 2,050, ...: it waits for as many sequences as a "
+        "batch has rows.",
+        Equals(0, "updates elsewhere"),
+        "Rows and updates are counted.",
+        (EVENTS,),
+        protocol,
+        _elsewhere(FIRST_AT_HEAD),
+        about="reference",
+        pins=(HEAD,),
     ),
     Claim(
         "reference-within",
@@ -100,6 +120,7 @@ CLAIMS = (
         (EVENTS,),
         protocol,
         _other_tick,
+        pins=PINS,
         core_only=True,
         stated=Stated("after the tick's adds", 0, 0),
     ),
@@ -111,6 +132,7 @@ CLAIMS = (
         (EVENTS,),
         protocol,
         _lead,
+        pins=PINS,
         core_only=True,
     ),
     Claim(
@@ -121,6 +143,7 @@ CLAIMS = (
         (EVENTS,),
         protocol,
         _rate,
+        pins=PINS,
         stated=Stated("the same rate", 0, 0),
     ),
 )
@@ -131,8 +154,8 @@ ROW = Entry(
     kind="deviation",
     title="Updates within a vector step",
     reference=(
-        "Updates are interleaved between the per-environment adds of one vector step. At e3f0224 "
-        "(read, not measured) likewise, behind another gate: 1,024 sequences."
+        "Updates are interleaved between the per-environment adds of one vector step; at e3f0224 "
+        "too, behind another gate."
     ),
     subject="Updates run after the tick's adds.",
     consequence="The same rate; only the order within a tick differs.",
@@ -147,6 +170,6 @@ ROW = Entry(
         Source("dreamerv3-e3f0224", "embodied/run/train.py", "70-81"),
         Source("dreamerv3-e3f0224", "embodied/core/driver.py", "78-80"),
     ),
-    pins=PINS,
+    pins=(*PINS, HEAD),
     claims=CLAIMS,
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from deviations.d3 import HEAD
 from parity.agreements.dreamerv3.entries import PINS
 from parity.claims import AtMost, Equals, Measurement, Stated, Within
 from parity.comparisons import EPSILON
@@ -182,10 +183,7 @@ ROW = Entry(
     agent="DreamerV3",
     kind="deviation",
     title="Decoder heads of the observation",
-    reference=(
-        "One decoder head per observation key (dict observations), at e3f0224 (read, not measured) "
-        "as well."
-    ),
+    reference="One decoder head per observation key (dict observations), at e3f0224 as well.",
     subject="One head for the flat observation vector.",
     consequence=(
         "The loss is identical (a sum of means); the per-tensor AGC partition differs (≤ 8 % "
@@ -200,6 +198,6 @@ ROW = Entry(
         Source("dreamerv3-e3f0224", "embodied/jax/heads.py", "57-62"),
         Source("dreamerv3-e3f0224", "embodied/jax/opt.py", "109-123"),
     ),
-    pins=PINS,
+    pins=(*PINS, HEAD),
     claims=CLAIMS,
 )

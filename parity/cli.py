@@ -26,7 +26,7 @@ _COMMANDS = {
         "Seed faults, and see which claims notice.",
     ),
     "trace": (
-        "parity.commands.trace:trace",
+        "parity.commands.trace:app",
         "Take training steps on both sides, and compare every number.",
     ),
     "record": ("parity.commands.record:record", "Keep the installed references' answers."),

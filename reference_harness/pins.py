@@ -135,6 +135,7 @@ PINS: tuple[Pin, ...] = (
         era="head",
         note="the rewrite on ninjax, elements and portal",
         date="2026-05-24",
+        operations="reference_harness.dreamerv3_head.operations",
     ),
     _tdmpc2(
         "b67b21c5c638b48b1351864572ee834127717e98",

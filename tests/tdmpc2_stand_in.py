@@ -61,13 +61,14 @@ class StandIn:
 class Clock(NamedTuple):
     time: jax.Array
     start: jax.Array
+    ends: jax.Array
 
 
 class Tape:
     """Observes [a number of the episode, steps taken]; pays the steps taken plus the action.
 
     Episodes have `length` steps. One whose number is above `doomed` ends by itself, after
-    `ends` of them.
+    `ends` of them: a number that is part of the state, so that tests can change it.
     """
 
     observation_size = 2
@@ -77,13 +78,15 @@ class Tape:
         self.episode_length, self.ends, self.doomed = length, ends, doomed
 
     def reset(self, key):
-        state = Clock(jnp.zeros((), jnp.int32), jax.random.uniform(key))
+        start = jax.random.uniform(key)
+        ends = jnp.where(start > self.doomed, self.ends, 1000)
+        state = Clock(jnp.zeros((), jnp.int32), start, ends)
         return state, self._seen(state)
 
     def step(self, key, state, action):
         del key
         state = state._replace(time=state.time + 1)
-        terminated = (state.start > self.doomed) & (state.time >= self.ends)
+        terminated = state.time >= state.ends
         truncated = state.time >= self.episode_length
         reward = state.time + action[0]
         return state, self._seen(state), reward, terminated, truncated & ~terminated

@@ -273,3 +273,20 @@ def test_a_data_folder_that_can_not_be_made_is_one_clear_error(pin, source, monk
     monkeypatch.setenv(home.HOME_VARIABLE, str(pin.lock_path))
     with pytest.raises(HarnessError, match=f"set {home.HOME_VARIABLE}"):
         install(pin, source)
+
+
+def test_packages_alone_are_installed_and_verified_like_a_commit(source, tmp_path):
+    make_wheel(tmp_path, "toydep", "1.0")
+    lock = tmp_path / "toy-lock.txt"
+    lock.write_text("toydep==1.0\n")
+    pin = make_pin("", lock, name="toydep-1.0", era="packages", imports=("toydep",))
+    with pytest.raises(HarnessError, match="packages alone"):
+        install(pin, source)
+    found, _ = install(pin)
+    assert installation.find(pin) == found
+    assert installation.verify(pin) == []
+    assert list(found.tree.iterdir()) == []
+    found.tree.chmod(0o755)
+    (found.tree / "dropped.py").touch()
+    (problem,) = installation.verify(pin)
+    assert "added: dropped.py" in str(problem)

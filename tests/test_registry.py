@@ -171,3 +171,13 @@ def test_a_distribution_cannot_take_an_id(install):
     install(Point("deviations", (D22,)), Point("port", (make_entry("d22"),)))
     with pytest.raises(ValueError, match="two entries are called d22"):
         load_registry()
+
+
+def test_a_claim_is_measured_at_its_own_pins_which_are_its_entry_s():
+    some = dataclasses.replace(make_claim("some"), pins=("b",))
+    row = dataclasses.replace(D22, pins=("a", "b"), claims=(make_claim("all"), some))
+    Registry([row])
+    assert [row.pins_of(one) for one in row.claims] == [("a", "b"), ("b",)]
+    foreign = dataclasses.replace(row, claims=(dataclasses.replace(some, pins=("c",)),))
+    with pytest.raises(ValueError, match="D22/some is measured at c"):
+        Registry([foreign])

@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from tdmpc2_batches import QUICK, SMALL
 from tdmpc2_stand_in import StandIn, Tape
 
+from core.config import ConfigError
 from core.environments.rows import Observed
+from core.spaces import Continuous
 from core.tdmpc2 import rings, train
 from core.tdmpc2.config import Config
 from core.tdmpc2.episodic import Episodic
 from core.tdmpc2.resizing import fitted_rings
 from core.tdmpc2.train_config import TrainConfig
+from core.training.devices import spread
 
 HORIZON, DRAWN, ROWS = 2, 300, 40
 
@@ -158,6 +161,13 @@ def test_an_update_is_due_for_every_environment_that_stepped(monkeypatch):
     assert whole.learners.train.updates.tolist() == expected.tolist()
 
 
+def test_seeds_that_learn_in_different_ticks_stay_on_one_device():
+    functions = train.make_train(CONFIG, Tape(LENGTH))
+    mesh = jax.sharding.AbstractMesh((2,), ("seeds",))
+    with pytest.raises(ConfigError, match=r"learn in different ticks.*--devices 1"):
+        spread(functions, mesh)
+
+
 def test_nothing_is_due_before_there_is_an_episode_to_learn_from():
     """Row T29: the burst waits for it; later, an update per environment that stepped."""
     mode = Episodic(CONFIG, Tape(LENGTH), CONFIG.schedule(Tape(LENGTH)))
@@ -172,3 +182,54 @@ def test_nothing_is_due_before_there_is_an_episode_to_learn_from():
     assert [due(0, some, both, 8), due(0, empty, both, 9), due(0, empty, both, 40)] == [0, 0, 0]
     assert [due(0, some, both, 9), due(0, some, none, 40)] == [18, 18]
     assert [due(18, some, m, 10) for m in (both, one, none)] == [20, 19, 18]
+
+
+class Chain:
+    """Pays 1 per step, whatever is done, and ends by itself after `steps` of them."""
+
+    action_space = Continuous(1)
+    episode_length = 20
+
+    def __init__(self, steps):
+        self.steps, self.observation_size = steps, steps + 1
+
+    def reset(self, key):
+        del key
+        return jnp.zeros((), jnp.int32), jax.nn.one_hot(0, self.observation_size)
+
+    def step(self, key, state, action):
+        del key, action
+        at, no = state + 1, jnp.zeros((), bool)
+        return at, jax.nn.one_hot(at, self.observation_size), jnp.ones(()), at >= self.steps, no
+
+
+def test_the_values_of_a_chain_that_ends_are_those_in_closed_form():
+    """Rows T29 and T7, with the real agent: n steps before the end, (1 − γⁿ) / (1 − γ).
+
+    Were the end not seen, the values would all be 1 / (1 − γ), 20.
+    """
+    widths = {"enc_dim": 16, "mlp_dim": 16, "latent_dim": 16, "simnorm_dim": 4, "num_q": 2}
+    planner = {"iterations": 1, "num_samples": 8, "num_elites": 2, "num_pi_trajs": 2}
+    learning = {"horizon": 1, "batch_size": 32, "dropout": 0.0, "learning_rate": 3e-3, "tau": 0.05}
+    config = Config(**widths, **planner, **learning, bins=21, vmax=3.0)
+    config = TrainConfig(config, steps=1200, n_envs=2, seed_steps=40, episodic=True)
+    functions, agent = (make(config, Chain(3)) for make in (train.make_train, train.make_agent))
+    start = jax.jit(functions.init, compiler_options=QUICK)(jax.random.key(7)[None])
+    chunk = jax.jit(functions.chunk, compiler_options=QUICK)
+    state, metrics = start, {}
+    while int(state.tick) < config.ticks:
+        state, metrics = chunk(state, jnp.int32(config.ticks - int(state.tick)))
+    learner = jax.tree.map(lambda x: x[0], state.learners)
+
+    # The burst, and then an update for every step: three rows of four.
+    assert abs(int(learner.train.updates) - (40 + 2 * 0.75 * (600 - 21))) <= 2
+    assert learner.fault.update == 0
+    assert all(np.isfinite(v) for name, v in metrics.items() if name.startswith("train/"))
+    assert learner.carry.any(axis=(-2, -1)).all()
+
+    params = learner.train.params
+    latent = agent.model.encode(params.model, jnp.eye(4)[:3])
+    logits = agent.model.q_logits(params.model.q, latent, jnp.zeros((3, 1)), None)
+    values = np.asarray(agent.model.support.decode(logits))
+    known = [(1 - agent.discount**n) / (1 - agent.discount) for n in (3, 2, 1)]
+    np.testing.assert_allclose(values, np.broadcast_to(known, values.shape), rtol=0.03)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -17,7 +18,6 @@ from tdmpc2_batches import QUICK, SMALL
 from tdmpc2_stand_in import StandIn, Tape
 
 from core.config import ConfigError
-from core.environments import make_environment
 from core.tdmpc2 import train
 from core.tdmpc2.__main__ import app
 from core.tdmpc2.config import Config
@@ -37,10 +37,11 @@ SEEDS = (3, 5)
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled_programs(tmp_path_factory):
-    """One compilation of a program for all tests of this module."""
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
+    """One compilation of a program for all tests of this module and their processes."""
+    folder = tmp_path_factory.mktemp("compiled")
+    jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-    yield
+    yield folder
     jax.config.update("jax_compilation_cache_dir", None)
 
 
@@ -215,25 +216,6 @@ def test_a_loss_that_is_not_finite_is_remembered_with_its_update(program):
     assert program[0].terms[state.learners.fault.term[1]] == "consistency_loss"
 
 
-def test_the_real_agent_acts_and_learns_in_two_environments(monkeypatch):
-    monkeypatch.undo()
-    least = AGENT.replace(horizon=1, dropout=0.0, num_q=2, iterations=1)
-    config = dataclasses.replace(CONFIG, agent=least, seed_steps=6)
-    functions = train.make_train(config, make_environment("Pendulum-v1", time_limit=LENGTH))
-    chunk = jax.jit(functions.chunk, compiler_options=QUICK)
-    start = jax.jit(functions.init, compiler_options=QUICK)(keys((7,)))
-    state, metrics, _ = until(chunk, start, 8, 3)
-    assert chunk._cache_size() == 1
-    learner = state.learners
-    assert learner.train.updates.tolist() == [6 + 2 * 2]
-    assert learner.fault.update.tolist() == [0]
-    assert all(np.isfinite(v) for name, v in metrics.items() if name.startswith("train/"))
-    assert learner.carry.any(axis=(-2, -1)).all()
-    before, after = start.learners.train.params, learner.train.params
-    for a, b in zip(*map(jax.tree.leaves, (before, after)), strict=True):
-        assert not np.array_equal(a, b)
-
-
 # A run from the outside.
 
 
@@ -298,13 +280,16 @@ run(config)
 """
 
 
-def test_killed_and_resumed_is_bitwise_the_uninterrupted_run(whole, tape, tmp_path):
+def test_killed_and_resumed_is_bitwise_the_uninterrupted_run(
+    whole, tape, tmp_path, compiled_programs
+):
     """Row T12."""
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(tmp_path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=Path(__file__).parent,
+        env={**os.environ, "JAX_COMPILATION_CACHE_DIR": str(compiled_programs)},
         text=True,
     )
     # Amid the burst, or somewhat later: other moments in every run of the suite.
@@ -320,18 +305,22 @@ def test_killed_and_resumed_is_bitwise_the_uninterrupted_run(whole, tape, tmp_pa
     assert figures(tmp_path) == figures(whole[0])
 
 
-def test_episodes_that_end_by_themselves_are_counted(program):
+@pytest.mark.parametrize(("ends", "wrong"), [(3, 3), (LENGTH, 1)])
+def test_episodes_that_end_by_themselves_are_counted(program, ends, wrong):
     """Row T10: before their time, and at the very time too."""
-    for ends, steps in ((3, [3, 6]), (LENGTH, [5])):
-        functions = train.make_train(CONFIG, Tape(LENGTH, ends=ends, doomed=-1.0))
-        chunk = jax.jit(functions.chunk, compiler_options=QUICK)
-        state, _ = chunk(program[1], jnp.int32(8))
-        # Both environments, and those that should have ended in step 5 but had begun anew.
-        wrong = 2 * (len(steps) + (ends != LENGTH))
-        assert state.learners.terminations.count.tolist() == [wrong, wrong]
-        assert state.learners.terminations.first.tolist() == steps[:1] * 2
-        with pytest.raises(TerminationError, match=f"seed 3: {wrong}, the first in step {ends};"):
-            functions.check(state, SEEDS)
+    functions, start, chunk = program
+    running = start.learners.environments
+    doomed = running.simulation._replace(ends=jnp.full_like(running.simulation.ends, ends))
+    running = running._replace(simulation=doomed)
+    state, _ = chunk(
+        start._replace(learners=start.learners._replace(environments=running)), jnp.int32(8)
+    )
+    # In both environments: the end, that there is none in step 5, and the next one in step 8.
+    assert state.learners.terminations.count.tolist() == [2 * wrong, 2 * wrong]
+    assert state.learners.terminations.first.tolist() == [ends, ends]
+    told = f"seed 3: {2 * wrong}, the first in step {ends}; seed 5: {2 * wrong}"
+    with pytest.raises(TerminationError, match=told):
+        functions.check(state, SEEDS)
     assert issubclass(TerminationError, ValueError)
 
 

@@ -9,7 +9,7 @@ from parity.implementations import CannotMeasureError, InProcess
 from parity.subjects import TRAINING_STEP
 from parity.trace import report
 from parity.trace.dreamerv3 import reference as references
-from parity.trace.dreamerv3.answers import LiveAnswers, RecordedAnswers
+from parity.trace.dreamerv3.answers import LiveAnswers, recorded_answers
 from parity.trace.dreamerv3.port import TracedPort
 from parity.trace.dreamerv3.problem import make_noise, make_problem, make_rows
 from parity.trace.dreamerv3.quantities import renamed
@@ -164,7 +164,7 @@ def recorded(cores, kind, carried=lambda state: None):
             carried(changed.state)
             return cores[kind].carried_over(changed, names)
 
-    answers = RecordedAnswers(RECORDED, problem, True)
+    answers = recorded_answers(RECORDED, problem, True)
     return Tracer(TracedProblem(problem), answers, Carrying()).trace("spread", 1)
 
 
@@ -219,7 +219,7 @@ def whole_port(core, slow="slow_critic"):
 def test_a_port_of_the_whole_step_is_traced_to_where_it_parts(cores, slow, where):
     problem = make_problem("tiny", "discrete")
     port = TracedPort(problem, whole_port(cores["discrete"], slow))
-    answers = RecordedAnswers(RECORDED, problem, True)
+    answers = recorded_answers(RECORDED, problem, True)
     trace = Tracer(TracedProblem(problem), answers, port).trace("spread", 1)
     assert trace.not_offered == ()
     assert (trace.first and trace.first.quantity.name) == where

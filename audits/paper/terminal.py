@@ -102,13 +102,14 @@ def show_jobs(specs: Sequence[RunSpec], out: Path, resources: Mapping[str, Resou
 
 
 def show_estimates(found: Sequence[Estimate]) -> None:
-    """What runs need, one line each."""
+    """What runs need, one line each: `compiled` is what `working` has really become."""
     table = make_table(
         run="left",
         seeds="right",
         replay_GB="right",
         learner_GB="right",
         working_GB="right",
+        compiled_GB="right",
         device_GB="right",
         host_GB="right",
         disk_GB="right",
@@ -121,6 +122,7 @@ def show_estimates(found: Sequence[Estimate]) -> None:
             memory.seeds * memory.replay,
             memory.seeds * (memory.learner + memory.other),
             memory.seeds * memory.working,
+            calibration.temporary if calibration else None,
             memory.device,
             memory.host,
             memory.disk,
@@ -128,7 +130,7 @@ def show_estimates(found: Sequence[Estimate]) -> None:
         table.add_row(
             estimate.run,
             str(memory.seeds),
-            *(f"{value / 1e9:,.3g}" for value in bytes_),
+            *("–" if value is None else f"{value / 1e9:,.3g}" for value in bytes_),
             duration(calibration.seconds if calibration else None),
             calibration.device if calibration else "nothing: --calibrate",
         )

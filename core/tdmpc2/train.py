@@ -214,6 +214,7 @@ def make_train(config: TrainConfig, environment: TimedEnvironment) -> Train:
         ticks_without_updates=schedule.last_random,
         fit=fit,
         check=check,
+        shareable=not config.episodic,
     )
 
 

@@ -44,9 +44,18 @@ def seed_mesh(seeds: int, count: int) -> Mesh:
 
 
 def spread(train: Train, mesh: Mesh) -> Train:
-    """The functions of a run, with the seeds spread over the devices of a mesh."""
+    """The functions of a run, with the seeds spread over the devices of a mesh.
+
+    Raises:
+        ConfigError: How much a seed learns in a tick depends on the seed.
+    """
     if mesh.size == 1:
         return train
+    if not train.shareable:
+        raise ConfigError(
+            "the seeds of an episodic run learn in different ticks and stay together; choose "
+            "--devices 1, or a run for each seed"
+        )
 
     def shared(function: Any, takes: Any, gives: Any) -> Any:
         return jax.shard_map(function, mesh=mesh, in_specs=takes, out_specs=gives, check_vma=False)

@@ -72,6 +72,7 @@ class Train:
         fit: A state as it was saved to one whose replay has the size of this run; raises
             ValueError if no run of that size could have come to it.
         check: Of a state and the seeds: raises `RunError` if the run must not go on.
+        shareable: Whether seeds come to the same ticks wherever they are computed.
     """
 
     init: Callable[[PRNGKeyArray], RunState]
@@ -82,6 +83,7 @@ class Train:
     ticks_without_updates: int
     fit: Callable[[RunState], RunState] = lambda state: state
     check: Callable[[RunState, tuple[int, ...]], None] = lambda state, seeds: None
+    shareable: bool = True
 
 
 OfSeed = TypeVar("OfSeed", bound=Learner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from parity.faults import Fault
@@ -87,7 +88,80 @@ def _cached_start() -> OperationTable:
     )
 
 
+def _invented_task() -> OperationTable:
+    """A task is offered that nobody has."""
+    import numpy as np
+
+    from parity.core_subject.environments import physics
+
+    def offered(task):
+        found = physics.offered(task)["offered"]
+        return {"offered": np.asarray(found | (task == "DogRun"), bool)}
+
+    return {"environments.offered": offered}
+
+
+def _stock_options() -> OperationTable:
+    """Options are told that are not simulated with."""
+    import numpy as np
+
+    from parity.core_subject.environments import physics
+
+    def wrong(task):
+        told = physics.physics_options(task)
+        return told | {"timestep": told["control_timestep"], "integrator": np.asarray(1, np.int64)}
+
+    return {"environments.physics_options": wrong}
+
+
+def _actions_late() -> OperationTable:
+    """Every action is taken one step late."""
+    import numpy as np
+
+    from parity.core_subject.environments import physics
+
+    def wrong(actions, **inputs):
+        late = np.concatenate([np.zeros_like(actions[:1]), actions[:-1]])
+        return physics.trajectory(actions=late, **inputs)
+
+    return {"environments.trajectory": wrong}
+
+
+def _still() -> OperationTable:
+    """A state that never moves."""
+    import numpy as np
+
+    from parity.core_subject.environments import physics
+
+    def wrong(qpos, **inputs):
+        answer = physics.trajectory(qpos=qpos, **inputs)
+        return answer | {"qpos": np.broadcast_to(qpos, answer["qpos"].shape).copy()}
+
+    return {"environments.trajectory": wrong}
+
+
+# Where the claims that must notice them can be measured.
+_PLAYGROUND = (
+    Fault(
+        "X424",
+        "options that are not simulated with",
+        KIND,
+        _stock_options,
+        ("E18/timesteps", "E18/integrators"),
+    ),
+    Fault("X425", "actions one step late", KIND, _actions_late, ("E18/core-same-options",)),
+    Fault(
+        "X426",
+        "a state that never moves",
+        KIND,
+        _still,
+        ("E18/core-own", "E18/core-same-options"),
+    ),
+)
+
 FAULTS = (
+    Fault("X423", "a task that nobody has", KIND, _invented_task, ("E18/core-unavailable",)),
+    *(_PLAYGROUND if find_spec("mujoco_playground") else ()),
     Fault(
         "X420",
         "an action repeat that runs past the end",

@@ -40,6 +40,8 @@ def lines(trace: Trace, pin: str, *, every: bool = False) -> Iterator[str]:
         if trace.draws
         else f"  {trace.leaves} arrays of parameters are each other's, one to one"
     )
+    for note in trace.problem.notes:
+        yield f"  {note}"
     for row in trace.neutralised:
         yield f"  neutralised: {row}, {_ROWS[row]} (answered alike on both sides)"
     yield (

@@ -95,7 +95,7 @@ class Tracer:
         state = problem.start_from(start, self._fresh)
         names = subject.names(state)
         leaves = subject.leaves(names)
-        compared = problem.quantities(leaves[name] for name in sorted(names.names))
+        compared = problem.quantities((leaves[name] for name in sorted(names.names)), start)
         comparator = problem.comparator(state)
         before = subject.carried_over(state, names)
         found: list[Difference] = []

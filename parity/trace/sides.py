@@ -22,18 +22,17 @@ class PaddingError(Exception):
 
 
 class Names(Protocol):
-    """The bijection between the parameters of the two sides.
-
-    Attributes:
-        names: The reference's name of each of the core's leaves.
-        dropped: How many of the reference's numbers have no counterpart.
-    """
+    """The bijection between the parameters of the two sides."""
 
     @property
-    def names(self) -> Mapping[str, str]: ...  # noqa: D102
+    def names(self) -> Mapping[str, str]:
+        """The reference's name of each of the core's leaves."""
+        ...
 
     @property
-    def dropped(self) -> int: ...  # noqa: D102
+    def dropped(self) -> int:
+        """How many of the reference's numbers have no counterpart."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +102,11 @@ class Problem(Protocol):
         """What is traced, in a few words."""
         ...
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a reader of the trace has to know of it, one sentence each."""
+        ...
+
     def as_json(self) -> dict[str, Any]:
         """The same for a program."""
         ...
@@ -115,7 +119,7 @@ class Problem(Protocol):
         """Compares the steps from a state of the reference."""
         ...
 
-    def quantities(self, leaves: Iterable[str]) -> Sequence[Quantity]:
+    def quantities(self, leaves: Iterable[str], start: Start) -> Sequence[Quantity]:
         """Everything that is compared in a step, in order, for parameters of these names."""
         ...
 

@@ -4,8 +4,12 @@ Runs inside a side environment with nothing but the packages.
 """
 
 import os
+import tempfile
 
 os.environ["MUJOCO_GL"] = "disable"  # nothing is drawn; before the packages look at it
+# MuJoCo writes its warnings into the folder that it stands in.
+_ELSEWHERE = tempfile.TemporaryDirectory()
+os.chdir(_ELSEWHERE.name)
 
 import mujoco
 import numpy as np
@@ -89,15 +93,45 @@ def trajectory(task, qpos, qvel, actions, timestep, integrator, iterations, line
     for action in actions:
         env.task.before_step(action, physics)
         physics.step(substeps)
-        observed = env.task.get_observation(physics).values()
-        flat = np.concatenate([np.ravel(part) for part in observed])
+        flat = _flat(env.task.get_observation(physics))
         seen.append((physics.data.qpos.copy(), physics.data.qvel.copy(), flat))
     names = ("qpos", "qvel", "observation")
     parts = map(np.stack, zip(*seen, strict=True))
     return dict(zip(names, parts, strict=True))
 
 
+def reset_observations(task, seed):
+    """See `environments.reset_observations`."""
+    env = _load(task, seed)
+    shown = _flat(env.reset().observation)
+    env.physics.forward()
+    return {"shown": shown, "computed": _flat(env.task.get_observation(env.physics))}
+
+
+def observation(task, qpos):
+    """See `environments.observation`."""
+    env = _load(task)
+    env.reset()
+    with env.physics.reset_context():
+        env.physics.data.qpos[:] = qpos
+        env.physics.data.qvel[:] = 0
+    return {"observation": _flat(env.task.get_observation(env.physics))}
+
+
+def _flat(observation):
+    return np.concatenate([np.ravel(part) for part in observation.values()]).astype(np.float64)
+
+
+def offered(task):
+    """See `environments.offered`."""
+    known = {f"{domain}/{name}" for domain, name in suite.ALL_TASKS}
+    return {"offered": np.asarray(DM_CONTROL.get(task, task) in known, bool)}
+
+
 OPERATIONS = {
+    "environments.reset_observations": reset_observations,
+    "environments.observation": observation,
+    "environments.offered": offered,
     "environments.physics_options": physics_options,
     "environments.suite_starts": suite_starts,
     "environments.suite_ends": suite_ends,

@@ -4,9 +4,14 @@ Runs inside a side environment with nothing but the packages.
 """
 
 import os
+import tempfile
 
 os.environ["MUJOCO_GL"] = "disable"  # nothing is drawn; before the packages look at it
+# MuJoCo writes its warnings into the folder that it stands in.
+_ELSEWHERE = tempfile.TemporaryDirectory()
+os.chdir(_ELSEWHERE.name)
 
+import functools
 import inspect
 
 import jax
@@ -15,15 +20,69 @@ import mujoco
 import numpy as np
 from brax.envs import base
 from brax.envs.wrappers.training import EpisodeWrapper
+from mujoco import mjx
 from mujoco_playground import dm_control_suite, wrapper
 from mujoco_playground._src import mjx_env
 
 _EULERDAMP = int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
 
 
+@functools.cache
+def _load(task):
+    return dm_control_suite.load(task, config_overrides={"impl": "jax"})
+
+
+@functools.cache
+def _step(task):
+    return jax.jit(_load(task).step)
+
+
+def trajectory(task, qpos, qvel, actions, timestep, integrator, iterations, line_search, eulerdamp):
+    """See `environments.trajectory`: with the task's own options alone."""
+    if timestep or iterations or line_search or max(integrator, eulerdamp) >= 0:
+        raise ValueError("a task is simulated with the task's own options")
+    state = _load(task).reset(jax.random.PRNGKey(0))
+    data = state.data.replace(qpos=jnp.asarray(qpos, jnp.float32), qvel=jnp.float32(qvel))
+    state, seen = state.replace(data=data), []
+    for action in actions:
+        state = _step(task)(state, jnp.asarray(action, jnp.float32))
+        seen.append((state.data.qpos, state.data.qvel, state.obs))
+    parts = (np.asarray(part, np.float64) for part in map(jnp.stack, zip(*seen, strict=True)))
+    return dict(zip(("qpos", "qvel", "observation"), parts, strict=True))
+
+
+def reset_observations(task, seed):
+    """See `environments.reset_observations`."""
+    env = _load(task)
+    state = jax.jit(env.reset)(jax.random.PRNGKey(seed))
+    data = mjx.get_data(env.mj_model, state.data)
+    computed = _observed(env, data, state.info)
+    return {"shown": np.asarray(state.obs, np.float64), "computed": computed}
+
+
+def _observed(env, data, info):
+    """What the environment shows of a state, once all that follows from it is computed."""
+    mujoco.mj_forward(env.mj_model, data)
+    put = mjx.put_data(env.mj_model, data, impl="jax")
+    return np.asarray(env._get_obs(put, info), np.float64)
+
+
+def observation(task, qpos):
+    """See `environments.observation`."""
+    env = _load(task)
+    data = mujoco.MjData(env.mj_model)
+    data.qpos[:] = qpos
+    return {"observation": _observed(env, data, {})}
+
+
+def offered(task):
+    """See `environments.offered`."""
+    return {"offered": np.asarray(task in dm_control_suite.ALL_ENVS, bool)}
+
+
 def physics_options(task):
     """See `environments.physics_options`."""
-    env = dm_control_suite.load(task, config_overrides={"impl": "jax"})
+    env = _load(task)
     option = env.mj_model.opt
     return {
         "timestep": np.asarray(env.sim_dt, np.float64),
@@ -120,6 +179,10 @@ def reset_options():
 
 OPERATIONS = {
     "environments.physics_options": physics_options,
+    "environments.trajectory": trajectory,
+    "environments.reset_observations": reset_observations,
+    "environments.observation": observation,
+    "environments.offered": offered,
     "environments.action_repeat": action_repeat,
     "environments.episode_starts": episode_starts,
     "environments.reset_options": reset_options,

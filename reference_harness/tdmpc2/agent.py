@@ -112,6 +112,8 @@ def named_parameters(model: Any) -> dict[str, Any]:
     found.update(_ensemble("q", model._Qs.params))
     target = model._target_Qs_params if EPISODIC else model._target_Qs.params
     found.update(_ensemble("target", target))
+    if hasattr(model, "_task_emb"):
+        found["tasks"] = model._task_emb.weight
     return found
 
 

@@ -105,6 +105,7 @@ class Draws:
         return Facade(
             torch,
             device=_cpu,
+            tensor=_tensor,
             randn_like=lambda x: self.normal(x.shape),
             randn=lambda *shape, device=None: self.normal(shape),
             randperm=lambda n, device=None: _permutation(self.take("members"), n),
@@ -128,6 +129,12 @@ def _permutation(first: Sequence[int], n: int) -> Any:
     return torch.tensor([*map(int, first), *rest])
 
 
+def _tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+    """A tensor on the CPU, wherever it is wanted."""
+    del device
+    return torch.tensor(data, dtype=dtype)
+
+
 def _cpu(*wanted: Any) -> Any:
     del wanted
     return torch.device("cpu")
@@ -142,7 +149,7 @@ def given(draws: Draws | None = None, *changes: tuple[Any, str, Any]) -> Iterato
         *changes: Further attributes that are replaced, as in `replaced`.
     """
     if draws is None:
-        facade = Facade(torch, device=_cpu)
+        facade = Facade(torch, device=_cpu, tensor=_tensor)
         with replaced(*((module, "torch", facade) for module in MODULES), *changes):
             yield
         return

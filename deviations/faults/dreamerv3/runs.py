@@ -111,6 +111,24 @@ def _reseeded() -> OperationTable:
     return _forgetting(forget)
 
 
+def _unseeded() -> OperationTable:
+    """Every run draws its own key, whatever its seed."""
+    import itertools
+
+    import jax
+    import numpy as np
+
+    from parity.core_subject.dreamerv3 import runs
+
+    drawn = itertools.count(1000)
+
+    def key(seed):
+        del seed
+        return jax.vmap(jax.random.key)(np.asarray([next(drawn)], np.uint32))
+
+    return {"dreamerv3.repeated_run": partial(runs.repeated_run, key=key)}
+
+
 BITWISE = ("resumed-run/bitwise", "D6/core")
 REPORTED = "reported in re-implementations"
 _UNITS = ("updates/ticks", "updates/protocol")
@@ -126,6 +144,7 @@ FAULTS = (
         REPORTED,
     ),
     Fault("X110", "the gate opens one tick late", KIND, _late_gate, _UNITS),
+    Fault("X430", "runs that draw a seed of their own", KIND, _unseeded, ("E21/cpu",)),
     *(
         Fault(f"F47.{suffix}", f"checkpoint without {what}", KIND, overrides, BITWISE, REPORTED)
         for suffix, what, overrides in (

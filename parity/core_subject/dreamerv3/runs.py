@@ -22,6 +22,7 @@ from core.training.program import RunState, Train
 from parity.core_subject.dreamerv3.rows import Scripted
 from parity.core_subject.dreamerv3.stand_in import Counting, StandIn
 from parity.core_subject.running import quick_jit
+from parity.implementations import CannotMeasureError
 from parity.operations import Answer
 
 TINY = {"deter": 3, "stoch": 2, "classes": 4, "blocks": 1, "warmup": 3, "learning_rate": 0.03}
@@ -108,6 +109,32 @@ def resumed_run(
     }
 
 
+def repeated_run(seed, ticks, platform, key: Callable[[int], jax.Array] = _keys) -> Answer:
+    """See `dreamerv3.repeated_run`."""
+    try:
+        (device, *_) = jax.devices(platform)
+    except RuntimeError:
+        raise CannotMeasureError(f"there is no {platform.upper()} here") from None
+    with jax.default_device(device), _compiled_anew():
+        _, init, chunk = _resumable.__wrapped__()
+        state, _ = chunk(init(key(seed)), jnp.int32(ticks))
+        return {
+            name: np.frombuffer(_digest(part), np.uint8)
+            for name, part in _components(state).items()
+        }
+
+
+@contextlib.contextmanager
+def _compiled_anew() -> Iterator[None]:
+    """Without programs that were kept on disk."""
+    kept = jax.config.jax_enable_compilation_cache  # type: ignore[attr-defined]
+    jax.config.update("jax_enable_compilation_cache", False)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_compilation_cache", kept)
+
+
 def _restored(state: RunState, like: Any) -> RunState:
     """The state by way of a checkpoint on disk, read as another process reads it."""
     from core.training.checkpoint import Checkpoints
@@ -151,4 +178,5 @@ def _digest(tree: Any) -> bytes:
 TABLE = {
     "dreamerv3.trained_updates": trained_updates,
     "dreamerv3.resumed_run": resumed_run,
+    "dreamerv3.repeated_run": repeated_run,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from functools import cache
 from typing import Any
 
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from core.environments import environment_names
 from core.environments.environment import EnvironmentSetupError
 from core.environments.playground_adapter import PlaygroundEnvironment
 from parity.implementations import CannotMeasureError
@@ -46,4 +48,30 @@ def trajectory(
     return dict(zip(("qpos", "qvel", "observation"), parts, strict=True))
 
 
-TABLE = {"environments.trajectory": trajectory}
+def physics_options(task) -> Answer:
+    """See `environments.physics_options`."""
+    environment = _environment(task)._environment
+    option = environment.mj_model.opt
+    # Not imported above: it comes with mujoco_playground, which may not be installed.
+    flags = importlib.import_module("mujoco").mjtDisableBit
+    disabled = option.disableflags & int(flags.mjDSBL_EULERDAMP)
+    return {
+        "timestep": np.asarray(environment.sim_dt, np.float64),
+        "control_timestep": np.asarray(environment.dt, np.float64),
+        "integrator": np.asarray(option.integrator, np.int64),
+        "iterations": np.asarray(option.iterations, np.int64),
+        "line_search": np.asarray(option.ls_iterations, np.int64),
+        "eulerdamp": np.asarray(not disabled, bool),
+    }
+
+
+def offered(task) -> Answer:
+    """See `environments.offered`."""
+    return {"offered": np.asarray(task in environment_names(), bool)}
+
+
+TABLE = {
+    "environments.trajectory": trajectory,
+    "environments.physics_options": physics_options,
+    "environments.offered": offered,
+}

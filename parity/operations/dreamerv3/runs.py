@@ -54,6 +54,18 @@ RESUMED_RUN = Operation(
     tuple(Array(name, "32", "uint8", f"digest: {doc}") for name, doc in COMPONENTS.items()),
 )
 
+REPEATED_RUN = Operation(
+    "dreamerv3.repeated_run",
+    "The state of a training run as in `dreamerv3.resumed_run`, compiled anew for every question "
+    "and run without an interruption",
+    (
+        Setting("seed", int, "of the run"),
+        Setting("ticks", int, "how many the run has in all"),
+        Setting("platform", str, "what it runs on", ("cpu", "gpu")),
+    ),
+    tuple(Array(name, "32", "uint8", f"digest: {doc}") for name, doc in COMPONENTS.items()),
+)
+
 RESTORED_COMPONENTS = Operation(
     "dreamerv3.restored_components",
     "Which components of a training run are, once its checkpoint has been restored, what they "
@@ -80,4 +92,4 @@ RESTORED_COMPONENTS = Operation(
     ),
 )
 
-OPERATIONS = (TRAINED_UPDATES, RESUMED_RUN, RESTORED_COMPONENTS)
+OPERATIONS = (TRAINED_UPDATES, RESUMED_RUN, REPEATED_RUN, RESTORED_COMPONENTS)

@@ -61,4 +61,37 @@ TRAJECTORY = Operation(
     ),
 )
 
-OPERATIONS = (PHYSICS_OPTIONS, SUITE_STARTS, SUITE_ENDS, TRAJECTORY)
+RESET_OBSERVATIONS = Operation(
+    "environments.reset_observations",
+    "The first observation of an episode, and what the same state looks like once everything that "
+    "follows from it has been computed",
+    (TASK, SEED),
+    (
+        Array("shown", "N", "float64", "the first observation", noise=1e-6),
+        Array("computed", "N", "float64", "of the same state", noise=1e-6),
+    ),
+)
+
+OBSERVATION = Operation(
+    "environments.observation",
+    "What a state at rest looks like",
+    (TASK, Array("qpos", "Q", "float64", "generalised positions")),
+    (Array("observation", "N", "float64", "of it", noise=1e-6),),
+)
+
+OFFERED = Operation(
+    "environments.offered",
+    "Whether there is a task",
+    (TASK,),
+    (Array("offered", "", "bool", "whether there is"),),
+)
+
+OPERATIONS = (
+    PHYSICS_OPTIONS,
+    SUITE_STARTS,
+    SUITE_ENDS,
+    TRAJECTORY,
+    RESET_OBSERVATIONS,
+    OBSERVATION,
+    OFFERED,
+)

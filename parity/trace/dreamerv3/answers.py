@@ -3,25 +3,53 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from core.dreamerv3 import twohot
 from core.dreamerv3.types import Discrete
-from parity.implementations import CannotMeasureError
-from parity.trace.answers import FOLDER, joined, split
+from parity.trace.answers import FOLDER, Notes, RecordedAnswers, Request, split
 from parity.trace.dreamerv3 import reference as references
 from parity.trace.dreamerv3.names import NameMap
 from parity.trace.dreamerv3.problem import Problem, make_noise, make_rows
 from parity.trace.dreamerv3.reference import ReferenceState, TracedReference
-from parity.trace.quantity import Arrays
 from parity.trace.sides import PaddingError, Start, StepAnswer
 from parity.workers import Asked
 from reference_harness.recorder import Recorder
-from reference_harness.recordings import NotRecordedError, Recording, request_digest
 
-_INITIAL, _STEP = "dreamerv3.trace_initial", "dreamerv3.trace_step"
+
+class DreamerRequests:
+    """Under which questions the answers to a problem are kept.
+
+    Args:
+        problem: What is traced.
+        neutralise: Whether row D22 is settled.
+    """
+
+    def __init__(self, problem: Problem, neutralise: bool):
+        self._problem = problem
+        self._neutralise = neutralise
+
+    def initial(self) -> Request:
+        """See `Requests`."""
+        return "dreamerv3.trace_initial", self._settings()
+
+    def step(self, start: Start, step: int) -> Request:
+        """See `Requests`."""
+        request = {
+            **self._settings(),
+            "start": start,
+            "step": step,
+            "seed": self._problem.seed,
+            "neutralise": self._neutralise,
+            **{f"rows/{k}": column for k, column in make_rows(self._problem, step).items()},
+        }
+        return "dreamerv3.trace_step", request
+
+    def _settings(self) -> dict[str, Any]:
+        settings = self._problem.reference_settings(self._problem.dtype)
+        return {"settings": json.dumps(settings, sort_keys=True)}
 
 
 class LiveAnswers:
@@ -41,8 +69,7 @@ class LiveAnswers:
     ):
         bins = twohot.make_bins(problem.config.bins) if neutralise else None
         self._problem = problem
-        self._neutralise = neutralise
-        self._recorder = recorder
+        self._notes = Notes(DreamerRequests(problem, neutralise), recorder)
         self._theirs = TracedReference(worker, problem, problem.dtype, bins)
         self._exact = TracedReference(worker, problem, "float64", bins)
 
@@ -52,9 +79,7 @@ class LiveAnswers:
     def initial(self) -> ReferenceState:
         """See `Answers`."""
         state = self._theirs.initial()
-        if self._recorder is not None:
-            answer = joined(state=state.state, carry=state.carry)
-            self._recorder.add(_INITIAL, _initial_request(self._problem), answer)
+        self._notes.initial(state=state.state, carry=state.carry)
         return state
 
     def steps(
@@ -83,13 +108,13 @@ class LiveAnswers:
                 references.intermediates(exactly_read, exact, names, discrete=discrete),
                 used,
             )
-            if self._recorder is not None:
-                request = _step_request(self._problem, self._neutralise, start, step)
-                self._recorder.add(_STEP, request, joined(**vars(answer)))
+            self._notes.step(start, step, answer)
             yield answer
 
 
-class RecordedAnswers:
+def recorded_answers(
+    pin: str, problem: Problem, neutralise: bool, folder: Path = FOLDER
+) -> RecordedAnswers:
     """What the reference answered earlier.
 
     Args:
@@ -98,65 +123,10 @@ class RecordedAnswers:
         neutralise: Whether row D22 is settled.
         folder: Where the recording is kept.
     """
-
-    def __init__(self, pin: str, problem: Problem, neutralise: bool, folder: Path = FOLDER):
-        self._problem = problem
-        self._neutralise = neutralise
-        self._recording = Recording(pin, folder)
-
-    def check(self, starts: Iterable[Start], steps: int) -> None:
-        """See `Answers`."""
-        requests = [(_INITIAL, _initial_request(self._problem))]
-        requests += [
-            (_STEP, _step_request(self._problem, self._neutralise, start, step))
-            for start in starts
-            for step in range(steps)
-        ]
-        for operation, request in requests:
-            if request_digest(operation, request) not in self._recording.answers(operation):
-                raise self._unrecorded()
-
-    def initial(self) -> ReferenceState:
-        """See `Answers`; raises `CannotMeasureError` for what was not recorded."""
-        answer = self._answer(_INITIAL, _initial_request(self._problem))
-        return ReferenceState(**split(answer, ("state", "carry")))
-
-    def steps(
-        self, start: Start, state: ReferenceState, names: NameMap, count: int
-    ) -> Iterator[StepAnswer]:
-        """See `Answers`; raises `CannotMeasureError` for what was not recorded."""
-        del state, names
-        for step in range(count):
-            request = _step_request(self._problem, self._neutralise, start, step)
-            answer = self._answer(_STEP, request)
-            yield StepAnswer(**split(answer, ("reference", "exact", "noise")))
-
-    def _answer(self, operation: str, request: Mapping[str, Any]) -> Arrays:
-        try:
-            return self._recording.answer(operation, request)
-        except NotRecordedError:
-            raise self._unrecorded() from None
-
-    def _unrecorded(self) -> CannotMeasureError:
-        return CannotMeasureError(
-            f"this trace of {self._recording.pin} was not recorded (one step of the size tiny "
-            f"with the seed 0 is); install the reference with "
-            f"`parity reference install {self._recording.pin}`, and add --live"
-        )
-
-
-def _initial_request(problem: Problem) -> dict[str, Any]:
-    settings = problem.reference_settings(problem.dtype)
-    return {"settings": json.dumps(settings, sort_keys=True)}
-
-
-def _step_request(problem: Problem, neutralise: bool, start: Start, step: int) -> dict[str, Any]:
-    """Says which step, and holds the batch, so that another batch is another question."""
-    return {
-        **_initial_request(problem),
-        "start": start,
-        "step": step,
-        "seed": problem.seed,
-        "neutralise": neutralise,
-        **{f"rows/{name}": column for name, column in make_rows(problem, step).items()},
-    }
+    return RecordedAnswers(
+        pin,
+        DreamerRequests(problem, neutralise),
+        lambda answer: ReferenceState(**split(answer, ("state", "carry"))),
+        "one step of the size tiny with the seed 0 is",
+        folder,
+    )

@@ -30,6 +30,11 @@ class TracedProblem:
         p = self._problem
         return f"{p.kind} actions, {p.dtype}, B = {p.batch}, T = {p.length}"
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """Nothing but the title."""
+        return ()
+
     def as_json(self) -> dict[str, Any]:
         """The same for a program."""
         p = self._problem
@@ -52,8 +57,9 @@ class TracedProblem:
         conditions = LaPropConditions(self._problem.config, updates)
         return Comparator(conditions, self._problem.dtype)
 
-    def quantities(self, leaves: Iterable[str]) -> Sequence[Quantity]:
+    def quantities(self, leaves: Iterable[str], start: Start) -> Sequence[Quantity]:
         """Everything that is compared in a step, in order."""
+        del start
         return quantities(leaves)
 
     def renamed(self, arrays: Mapping[str, Any], leaves: Mapping[str, str]) -> Arrays:

@@ -1,0 +1,261 @@
+"""E18: what is asked of the two control suites, and how their answers are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from parity.claims import Measurement, figure
+from parity.comparisons import Measure
+from parity.implementations import Implementation
+from parity.operations import Inputs
+from reference_harness.suite.tasks import DM_CONTROL
+
+OPTIONS = "environments.physics_options"
+TRAJECTORY = "environments.trajectory"
+RESET = "environments.reset_observations"
+OBSERVATION = "environments.observation"
+OFFERED = "environments.offered"
+
+Cases = Callable[[np.random.Generator], Inputs]
+
+# Options of `environments.trajectory` that leave the task's own.
+_OWN: dict[str, Any] = {
+    "timestep": 0.0,
+    "integrator": -1,
+    "iterations": 0,
+    "line_search": 0,
+    "eulerdamp": -1,
+}
+
+# What mujoco_playground sets otherwise than dm_control; the claim `options` looks whether it does.
+PLAYGROUND: dict[str, dict[str, Any]] = {
+    "CartpoleSwingup": {"integrator": 0, "iterations": 1, "line_search": 4, "eulerdamp": 0},
+    "ReacherEasy": {"timestep": 0.005, "iterations": 1, "line_search": 6, "eulerdamp": 0},
+    "WalkerWalk": {"iterations": 2, "line_search": 5, "eulerdamp": 0},
+}
+
+_STARTS = {
+    "CartpoleSwingup": ([0.125, 3.0], 1),
+    "ReacherEasy": ([0.5, 1.0], 2),
+    "WalkerWalk": ([0.0] * 9, 6),
+}
+_ACTIONS = 100
+_SHOWN = (1, 10, 100)  # after how many actions distances are told
+
+# mujoco_playground's way of writing what TD-MPC2 and DreamerV3 also train on.
+_MISSING = (
+    *("QuadrupedWalk", "QuadrupedRun", "QuadrupedFetch", "QuadrupedEscape"),
+    *("DogStand", "DogWalk", "DogTrot", "DogRun"),
+    *("WalkerWalkBackwards", "WalkerRunBackwards", "CheetahRunBackwards", "CheetahRunFront"),
+    *("CheetahRunBack", "CheetahJump", "HopperHopBackwards", "ReacherThreeEasy"),
+    *("ReacherThreeHard", "CupSpin", "PendulumSpin"),
+)
+_THERE = "CartpoleBalance"
+
+
+def every_task(rng: np.random.Generator) -> Inputs:
+    """All tasks that the two share."""
+    del rng
+    return {"variants": [{"task": task} for task in DM_CONTROL]}
+
+
+def reacher(rng: np.random.Generator) -> Inputs:
+    """The row's example."""
+    del rng
+    return {"variants": [{"task": "ReacherEasy"}]}
+
+
+def simulated(rng: np.random.Generator) -> Inputs:
+    """The tasks whose trajectories are compared."""
+    del rng
+    return {"variants": [{"task": task} for task in PLAYGROUND]}
+
+
+def start(task: str) -> Cases:
+    """A state at rest, and actions in 64ths."""
+
+    def draw(rng: np.random.Generator) -> Inputs:
+        del rng
+        position, size = _STARTS[task]
+        rng = np.random.default_rng(0)  # every claim asks the same
+        qpos = np.asarray(position, np.float64)
+        actions = rng.integers(-64, 65, (_ACTIONS, size)) / 64
+        return {"task": task, "qpos": qpos, "qvel": np.zeros(len(qpos)), "actions": actions}
+
+    return draw
+
+
+def without_contacts(rng: np.random.Generator) -> Inputs:
+    """Cartpole and reacher."""
+    return {"variants": [start(task)(rng) for task in ("CartpoleSwingup", "ReacherEasy")]}
+
+
+def raised(rng: np.random.Generator) -> Inputs:
+    """The walker's torso in two heights, a little tilted."""
+    del rng
+    low = np.zeros(9)
+    low[2] = 0.3125
+    high = low.copy()
+    high[0] = 0.25
+    return {"variants": [{"task": "WalkerWalk", "qpos": qpos} for qpos in (low, high)]}
+
+
+def first_observation(rng: np.random.Generator) -> Inputs:
+    del rng
+    return {"task": "ReacherEasy", "seed": 0}
+
+
+def missing_tasks(rng: np.random.Generator) -> Inputs:
+    del rng
+    return {"variants": [{"task": task} for task in (*_MISSING, _THERE)]}
+
+
+def option(side: str, name: str) -> Measure:
+    """The range of one option over the tasks."""
+
+    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+        asked = reference if side == "reference" else subject
+        values = [float(asked(OPTIONS, **variant)[name]) for variant in inputs["variants"]]
+        return Measurement(min(values), max(values), len(values))
+
+    return measure
+
+
+def differing(name: str) -> Measure:
+    """In how many tasks the two sides set an option differently."""
+
+    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+        found = []
+        for variant in inputs["variants"]:
+            theirs, ours = (float(s(OPTIONS, **variant)[name]) for s in (reference, subject))
+            if theirs != ours:
+                found.append(f"{variant['task']} {figure(theirs)} → {figure(ours)}")
+        count = float(len(found))
+        return Measurement(count, count, len(inputs["variants"]), note="; ".join(found))
+
+    return measure
+
+
+def assumed(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    del subject
+    wrong = compared = 0
+    for variant in inputs["variants"]:
+        answer = reference(OPTIONS, **variant)
+        for name, value in PLAYGROUND[variant["task"]].items():
+            wrong += float(answer[name]) != value
+            compared += 1
+    return Measurement(float(wrong), float(wrong), compared)
+
+
+def _positions(side: Implementation, inputs: Inputs, *names: str) -> np.ndarray:
+    """Where a trajectory leads with some of mujoco_playground's options."""
+    chosen = {name: PLAYGROUND[inputs["task"]][name] for name in names}
+    return side(TRAJECTORY, **inputs, **{**_OWN, **chosen})["qpos"]
+
+
+def _told(apart: np.ndarray) -> str:
+    return " / ".join(figure(float(apart[k - 1].max())) for k in _SHOWN)
+
+
+def _alone(reference: Implementation, inputs: Inputs, own: np.ndarray) -> str:
+    """How far each option leads by itself."""
+    after = " / ".join(map(str, _SHOWN))
+    told = [
+        f"{name} {_told(np.abs(_positions(reference, inputs, name) - own))}"
+        for name in PLAYGROUND[inputs["task"]]
+    ]
+    return f"apart after {after} actions with one option changed: {', '.join(told)}"
+
+
+def unexplained(*names: str) -> Measure:
+    """What is left of the difference once these options are the same, as a share of it."""
+
+    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+        del subject
+        own = _positions(reference, inputs)
+        whole = _positions(reference, inputs, *PLAYGROUND[inputs["task"]])
+        some = _positions(reference, inputs, *names)
+        difference = np.abs(whole - own)
+        share = float(np.abs(whole - some).max() / difference.max())
+        note = f"{_told(difference)} with all; {_alone(reference, inputs, own)}"
+        return Measurement(share, share, own.size, note=note)
+
+    return measure
+
+
+def distance_at_the_end(
+    subject: Implementation, reference: Implementation, inputs: Inputs
+) -> Measurement:
+    del subject
+    own = _positions(reference, inputs)
+    difference = np.abs(_positions(reference, inputs, *PLAYGROUND[inputs["task"]]) - own)
+    end = float(difference[-1].max())
+    note = f"{_told(difference)} with all; {_alone(reference, inputs, own)}"
+    return Measurement(end, end, own.size, note=note)
+
+
+def core_against(*, options: bool) -> Measure:
+    """The core's own trajectory against dm_control's with its own options, or with the core's."""
+
+    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+        worst, notes = [], []
+        for variant in inputs["variants"]:
+            chosen = PLAYGROUND[variant["task"]] if options else ()
+            theirs, ours = _positions(reference, variant, *chosen), _positions(subject, variant)
+            apart = np.abs(theirs - ours)
+            worst.append(float(apart.max()))
+            notes.append(f"{variant['task']} {_told(apart)}")
+        return Measurement(min(worst), max(worst), len(worst), note="; ".join(notes))
+
+    return measure
+
+
+def rise(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """By how much the component that is called height grows when the walker is raised."""
+    del subject
+    shown = [reference(OBSERVATION, **v)["observation"][14] for v in inputs["variants"]]
+    grown = abs(float(shown[1] - shown[0]))
+    note = f"{figure(float(shown[0]))} and {figure(float(shown[1]))}"
+    return Measurement(grown, grown, len(shown), note=note)
+
+
+def outdated(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """Components of the first observation that are not those of its state."""
+    del subject
+    answer = reference(RESET, **inputs)
+    wrong = float(np.count_nonzero(np.abs(answer["shown"] - answer["computed"]) > 1e-5))
+    return Measurement(wrong, wrong, len(answer["shown"]))
+
+
+def cosine(*, lag: int) -> Measure:
+    """What is shown as a cosine against that of the angle so many actions before."""
+
+    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+        del subject
+        answer = reference(TRAJECTORY, **inputs, **_OWN)
+        # An action is one step of the simulation here.
+        angles = np.concatenate([inputs["qpos"][None], answer["qpos"]])[:, 1]
+        shown = answer["observation"][:, 1]
+        worst, other = (
+            float(np.abs(shown - np.cos(angles[1 - back : len(angles) - back])).max())
+            for back in (lag, 1 - lag)
+        )
+        note = f"from that of the angle {'now' if lag else 'before'}: {figure(other)}"
+        return Measurement(worst, worst, len(shown), note=note)
+
+    return measure
+
+
+def offered(side: str) -> Measure:
+    """How many of the missing tasks are there after all."""
+
+    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+        asked = reference if side == "reference" else subject
+        found = [v["task"] for v in inputs["variants"] if asked(OFFERED, **v)["offered"]]
+        count = float(len(found) - 1) if _THERE in found else np.nan
+        return Measurement(count, count, len(inputs["variants"]), note=f"there: {', '.join(found)}")
+
+    return measure

@@ -1,0 +1,94 @@
+"""`parity trace tdmpc2`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from core.tdmpc2.config import ERAS
+from parity.commands import options, tracing
+from parity.trace.run import Tracer
+from parity.trace.sides import STARTS, Answers
+from parity.trace.tdmpc2 import reference
+from parity.trace.tdmpc2.answers import LiveAnswers, recorded_answers
+from parity.trace.tdmpc2.problem import Problem, make_problem
+from parity.trace.tdmpc2.subject import TracedCore
+from parity.trace.tdmpc2.traced import TracedProblem
+from reference_harness.pins import SHORT_HASH, find_pin
+
+
+def tdmpc2(
+    *,
+    pin: str = "tdmpc2-5f6fade",
+    single: options.Flag = False,
+    multitask: options.Flag = False,
+    size: Literal["tiny", "1", "5"] = "tiny",
+    start: tracing.Starts = None,
+    steps: tracing.Count = 1,
+    batch: tracing.Optional = None,
+    seed: tracing.Seed = 0,
+    live: options.Flag = False,
+    record: options.Flag = False,
+    every: options.Flag = False,
+    json: options.Flag = False,
+) -> int:
+    """Trace a plan and an update of TD-MPC2, from the same state.
+
+    The core is configured as the era of the pin: what the eras do differently (dropout in targets
+    and plans, the policy's entropy, how gradients are clipped) are keys of its configuration.
+
+    Example: parity trace tdmpc2 --pin tdmpc2-e9f5932 --multitask
+
+    Args:
+        pin: The reference.
+        single: Trace one task; without this and --multitask, both.
+        multitask: Trace three tasks, of different lengths of observations and actions.
+        size: The widths of the networks: tiny, or millions of parameters.
+        start: Where to start: at the reference's initial parameters (initial), at such that no
+            two are alike (spread); by default at each.
+        steps: How many plans and updates from each start.
+        batch: Sequences in a batch.
+        seed: Of batches and draws.
+        live: Ask the installed reference, instead of what was recorded of it (at size tiny).
+        record: Ask the installed reference, and keep its answers as the recording.
+        every: Show every parameter's gradient and moments, not only the worst.
+        json: Print a JSON array, and nothing else.
+    """
+    options.not_empty("--start", start)
+    known = find_pin(pin)
+    if known.repository != "tdmpc2":
+        raise options.UsageError(f"{known.name} is no pin of tdmpc2; give tdmpc2-5f6fade")
+    era = known.commit[:SHORT_HASH]
+    if era not in ERAS:
+        raise options.UsageError(f"{known.name} can not be traced; give one of {', '.join(ERAS)}")
+    kinds = (False,) * single + (True,) * multitask
+    problems = [
+        make_problem(era, size, multitask=several, batch=batch, seed=seed)
+        for several in kinds or (False, True)
+    ]
+    with (
+        tracing.understood(),
+        _answers(known.name, live=live or record, record=record) as answers,
+    ):
+        theirs = [answers(problem) for problem in problems]
+        for side in theirs:
+            side.check(start or STARTS, steps)
+        tracers = (
+            Tracer(TracedProblem(problem), side, TracedCore(problem), progress=tracing.progress)
+            for problem, side in zip(problems, theirs, strict=True)
+        )
+        return tracing.run(
+            tracers, known.name, starts=start, steps=steps, every=every, as_json=json
+        )
+
+
+@contextlib.contextmanager
+def _answers(pin: str, *, live: bool, record: bool) -> Iterator[Callable[[Problem], Answers]]:
+    """Makes the reference's side of a problem."""
+    if not live:
+        yield lambda problem: recorded_answers(pin, problem)
+        return
+    worker = reference.start(pin)
+    with tracing.asked(pin, worker, record=record) as recorder:
+        yield lambda problem: LiveAnswers(worker, problem, recorder)

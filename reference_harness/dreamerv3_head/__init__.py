@@ -1,0 +1,1 @@
+"""danijar/dreamerv3 at its head, asked inside its side environment."""

@@ -1,0 +1,123 @@
+"""Step parity of TD-MPC2: the recorded reference, and whether a wrong state or step shows."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from parity.cli import main
+from parity.trace import report
+from parity.trace.run import Tracer
+from parity.trace.sides import NameMapError
+from parity.trace.tdmpc2.answers import recorded_answers
+from parity.trace.tdmpc2.names import match, translate
+from parity.trace.tdmpc2.problem import make_batch, make_problem
+from parity.trace.tdmpc2.subject import TracedCore
+from parity.trace.tdmpc2.traced import TracedProblem
+
+PIN = "5f6fade"
+
+
+@functools.cache
+def core(multitask):
+    """The core's side, compiled once for all tests."""
+    return TracedCore(make_problem(PIN, multitask=multitask))
+
+
+def traced(multitask=False, start="spread", subject=None):
+    problem = make_problem(PIN, multitask=multitask)
+    answers = recorded_answers(f"tdmpc2-{PIN}", problem)
+    return Tracer(TracedProblem(problem), answers, subject or core(multitask)).trace(start, 1)
+
+
+@pytest.mark.parametrize("multitask", [False, True], ids=["one", "several"])
+def test_the_core_takes_the_recorded_step(multitask):
+    found = traced(multitask)
+    assert found.first is None, "\n".join(report.lines(found, PIN))
+    assert {"plan_elites", "policy_loss", "updates"} <= {d.quantity.name for d in found.differences}
+    assert ("gradient/tasks" in [d.quantity.name for d in found.differences]) == multitask
+
+
+def test_a_plan_of_a_fresh_agent_is_compared_up_to_where_rounding_decides():
+    found = traced(start="initial")
+    assert found.first is None
+    assert [n for d in found.differences if (n := d.quantity.name).startswith("plan_")] == [
+        "plan_latent"
+    ]
+
+
+class Changed:
+    """The core, from a state that was carried over wrongly."""
+
+    name, partial = "changed", False
+
+    def __init__(self, multitask, change):
+        side = core(multitask)
+        self.leaves, self.names, self.step = side.leaves, side.names, side.step
+        self._side, self._change = side, change
+
+    def carried_over(self, reference, names):
+        return self._change(self._side.carried_over(reference, names))
+
+
+def with_model(state, **parts):
+    return state._replace(params=state.params._replace(model=state.params.model._replace(**parts)))
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "multitask"),
+    [
+        (lambda s: s._replace(target_q=s.params.model.q), "target_values", False),
+        (lambda s: s._replace(scale=s.scale + 0.1), "scale", False),
+        # The paper's era clips by a norm with the policy's last gradient, which is left out here.
+        (lambda s: s._replace(policy_gradient_norm=0 * s.scale), "gradient_norm", False),
+        # The plan of the third task reads a vector that is shortened either way.
+        (lambda s: with_model(s, tasks=2 * s.params.model.tasks), "next_latents", True),
+    ],
+)
+def test_what_is_carried_over_wrongly_is_found_where_it_first_acts(change, where, multitask):
+    first = traced(multitask, subject=Changed(multitask, change)).first
+    assert first is not None
+    assert first.quantity.name == where
+
+
+def test_names_are_one_to_one():
+    assert translate("encoder/out/affine/kernel") == "enc_out_kernel"
+    assert translate("q/hidden0/scale") == "q_hidden0_scale"
+    shapes = {"policy/out/kernel": (3, 4), "tasks": (3, 2)}
+    theirs = {"pi_out_kernel": (3, 4), "tasks": (3, 2)}
+    assert match(shapes, theirs).names == {"policy/out/kernel": "pi_out_kernel", "tasks": "tasks"}
+    for core_side, reference, said in (
+        (shapes, {"tasks": (3, 2)}, "which the reference lacks"),
+        ({}, theirs, "nothing in the core is pi_out_kernel"),
+        ({"tasks": (2, 2)}, {"tasks": (3, 2)}, "has the shape"),
+        ({"value/out/kernel": (1,)}, {}, "no rule says"),
+    ):
+        with pytest.raises(NameMapError, match=said):
+            match(core_side, reference)
+
+
+def test_sequences_of_several_tasks_are_padded_and_leave_one_task_out():
+    problem = make_problem(PIN, multitask=True)
+    found = make_batch(problem, 0)
+    assert set(found["task"]) <= {0, 1}
+    second = found["task"] == 1
+    width = problem.tasks.observation_sizes[1]
+    assert np.all(found["observation"][:, second, width:] == 0)
+    assert np.all(found["observation"][:, second, :width] != 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--pin", "dreamerv3-29eb964"], "is no pin of tdmpc2"),
+        (["--seed", "3"], "was not recorded"),
+        (["--size", "5"], "add --live"),
+        (["--start"], "needs at least one value"),
+    ],
+)
+def test_a_mistake_is_explained(words, said, capsys):
+    assert main(["trace", "tdmpc2", *words]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
