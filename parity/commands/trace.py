@@ -10,7 +10,8 @@ app = cyclopts.App(
     "The reference's parameters are carried into the subject; both get the same batches and the "
     "same random draws. Every named intermediate, gradient and parameter is compared in the order "
     "of computation, against a float64 run of the same step. The exit status is 0 if the two sides "
-    "part nowhere by more than rounding, 1 if they do, 2 if the trace could not be taken.",
+    "part nowhere by more than rounding, 1 if they do, 2 if the trace could not be taken.\n\n"
+    "Example: parity trace dreamerv3 --discrete",
 )
 app.command(
     "parity.commands.trace_dreamerv3:dreamerv3",
