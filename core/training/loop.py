@@ -49,7 +49,7 @@ def train_to_the_end(
 
     Raises:
         RunInterruptedError: A signal asked for it; all is saved.
-        RunError: A loss was not finite.
+        RunError: A loss was not finite, or `Train.check` refuses what the run has come to.
     """
     train, seeds, evaluate = config.train, config.seeds, programs.evaluate
     quiet = programs.train.ticks_without_updates
@@ -64,7 +64,8 @@ def train_to_the_end(
         if tick < quiet:
             ends.append(quiet)
         elif tick == quiet:
-            pace = _Pace(config.chunk_seconds)  # from here on a tick takes far longer
+            # From here on a tick takes far longer, and this one may take several chunks.
+            pace, quiet = _Pace(config.chunk_seconds), -1
         before, ticks = tick, min(pace.ticks, min(ends) - tick)
         updates, began = _updates(state), time.perf_counter()
         state, metrics = programs.chunk(state, jnp.int32(ticks))
