@@ -106,9 +106,9 @@ def planned(agent, state, noise, *, observation=None, previous=None, t0=True):
         observation = batch(agent).observation[0, 0]
     if previous is None:
         previous = agent.initial_carry(1)[0]
-    return compiled(agent, "plan")(state.params, observation, previous, t0, noise)
+    return jax.device_get(compiled(agent, "plan")(state.params, observation, previous, t0, noise))
 
 
 def plan_noise(agent, seed=0):
     """The noise of one plan."""
-    return jax.tree.map(lambda x: x[0], acting_noise(agent, 1, seed))
+    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)[0]), acting_noise(agent, 1, seed))

@@ -40,8 +40,9 @@ def side_by_side():
 def update_of(state, noise, seed=0):
     """An update of the agent, beside that of another seed."""
     other = random_state(AGENT, 1), batch(AGENT, 1), update_noise(AGENT, 1)
-    inputs = jax.tree.map(lambda *x: jnp.stack(x), (state, batch(AGENT, seed), noise), other)
-    return jax.tree.map(lambda x: x[0], side_by_side()(*inputs))
+    # By numpy: XLA would compile a program for every shape.
+    inputs = jax.tree.map(lambda *x: np.stack(x), (state, batch(AGENT, seed), noise), other)
+    return jax.tree.map(lambda x: x[0], jax.device_get(side_by_side()(*inputs)))
 
 
 @pytest.fixture(scope="module")
@@ -212,9 +213,9 @@ def test_the_first_step_of_adam_has_the_size_of_its_network(state, traced):
     """To 1e-5, which a bias correction by powers would miss."""
     named = traced[1]
 
-    def steps(before, after, gradient):
-        pairs = zip(*map(jax.tree.leaves, (before, after, gradient)), strict=True)
-        large = [(a - b)[jnp.abs(g) > 1e-2] for b, a, g in pairs]
+    def steps(*trees):
+        pairs = zip(*map(jax.tree.leaves, jax.device_get(trees)), strict=True)
+        large = [(a - b)[np.abs(g) > 1e-2] for b, a, g in pairs]
         return np.abs(np.concatenate(large))
 
     before, after = state.params, traced[0].params
@@ -293,7 +294,8 @@ def test_later_eras_drop_units_in_training_only_and_clip_by_the_models_own_norm(
 
 def test_masks_keep_the_right_share_and_are_independent():
     c = Config(dropout=0.01, mlp_dim=511)
-    keep = np.asarray(noise.keep_mask(jax.random.key(0), c, (40, 50)))
+    draw = jax.jit(lambda key: noise.keep_mask(key, c, (40, 50)), compiler_options=QUICK)
+    keep = np.asarray(draw(jax.random.key(0)))
     assert keep.shape == (40, 50, 511)
     dropped = 1 - keep.mean()
     assert abs(dropped - 0.01) < 4 * np.sqrt(0.01 * 0.99 / keep.size)
@@ -303,7 +305,8 @@ def test_masks_keep_the_right_share_and_are_independent():
 
 
 def test_two_different_networks_are_drawn_in_every_order_alike():
-    pairs = jax.vmap(lambda k: noise.two_of(k, 3))(jax.random.split(jax.random.key(0), 6000))
+    draw = jax.jit(jax.vmap(lambda key: noise.two_of(key, 3)), compiler_options=QUICK)
+    pairs = draw(jax.random.split(jax.random.key(0), 6000))
     kinds, counts = np.unique(pairs, axis=0, return_counts=True)
     assert kinds.tolist() == [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]]
     assert (np.abs(counts - 1000) < 5 * np.sqrt(1000)).all()
