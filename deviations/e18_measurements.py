@@ -32,9 +32,40 @@ _OWN: dict[str, Any] = {
 
 # What mujoco_playground sets otherwise than dm_control; the claim `options` looks whether it does.
 PLAYGROUND: dict[str, dict[str, Any]] = {
+    "AcrobotSwingup": {"integrator": 0, "iterations": 2, "line_search": 4, "eulerdamp": 0},
+    "BallInCup": {"iterations": 1, "line_search": 4, "eulerdamp": 0},
     "CartpoleSwingup": {"integrator": 0, "iterations": 1, "line_search": 4, "eulerdamp": 0},
+    "CheetahRun": {"iterations": 4, "line_search": 8, "eulerdamp": 0},
+    "FingerSpin": {
+        **{"timestep": 0.005, "integrator": 3, "iterations": 2},
+        **{"line_search": 8, "eulerdamp": 0},
+    },
+    "FishSwim": {"timestep": 0.002, "iterations": 2, "line_search": 6, "eulerdamp": 0},
+    "HopperHop": {"iterations": 4, "line_search": 10, "eulerdamp": 0},
+    "HumanoidRun": {"iterations": 4, "line_search": 8, "eulerdamp": 0},
+    "PendulumSwingup": {"timestep": 0.01, "iterations": 4, "line_search": 8, "eulerdamp": 0},
+    "PointMass": {"iterations": 1, "line_search": 4, "eulerdamp": 0},
     "ReacherEasy": {"timestep": 0.005, "iterations": 1, "line_search": 6, "eulerdamp": 0},
+    "SwimmerSwimmer6": {"timestep": 0.003, "iterations": 4, "line_search": 8, "eulerdamp": 0},
     "WalkerWalk": {"iterations": 2, "line_search": 5, "eulerdamp": 0},
+}
+
+# Of one task of every domain, the options that make the difference from the model's own pose.
+_SOLVER = ("iterations", "line_search", "eulerdamp")
+MAKE_THE_DIFFERENCE: dict[str, tuple[str, ...]] = {
+    "AcrobotSwingup": ("integrator", "eulerdamp"),
+    "BallInCup": _SOLVER,
+    "CartpoleSwingup": ("integrator",),
+    "CheetahRun": ("eulerdamp",),
+    "FingerSpin": ("timestep",),
+    "FishSwim": ("timestep", "eulerdamp"),
+    "HopperHop": ("eulerdamp",),
+    "HumanoidRun": ("eulerdamp",),
+    "PendulumSwingup": ("timestep", "eulerdamp"),
+    "PointMass": ("eulerdamp",),
+    "ReacherEasy": ("timestep", "eulerdamp"),
+    "SwimmerSwimmer6": ("timestep",),
+    "WalkerWalk": _SOLVER,
 }
 
 _STARTS = {
@@ -42,6 +73,7 @@ _STARTS = {
     "ReacherEasy": ([0.5, 1.0], 2),
     "WalkerWalk": ([0.0] * 9, 6),
 }
+_ACTUATORS = dict(zip(MAKE_THE_DIFFERENCE, (1, 2, 1, 6, 2, 5, 4, 21, 1, 2, 2, 5, 6), strict=True))
 _ACTIONS = 100
 _SHOWN = (1, 10, 100)  # after how many actions distances are told
 
@@ -86,6 +118,24 @@ def start(task: str) -> Cases:
         return {"task": task, "qpos": qpos, "qvel": np.zeros(len(qpos)), "actions": actions}
 
     return draw
+
+
+def every_domain(rng: np.random.Generator) -> Inputs:
+    """Ten actions from the pose of the model, of one task of every domain."""
+    del rng
+    draws = np.random.default_rng(0)
+    none = np.zeros(0)
+    return {
+        "variants": [
+            {
+                "task": task,
+                "qpos": none,
+                "qvel": none,
+                "actions": draws.integers(-64, 65, (10, n)) / 64,
+            }
+            for task, n in _ACTUATORS.items()
+        ]
+    }
 
 
 def without_contacts(rng: np.random.Generator) -> Inputs:
@@ -186,15 +236,34 @@ def unexplained(*names: str) -> Measure:
     return measure
 
 
-def distance_at_the_end(
+def attributed(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """The largest share of a difference that the options named for a task leave unexplained."""
+    del subject
+    shares, notes = [], []
+    for variant in inputs["variants"]:
+        task = variant["task"]
+        own, whole, some = (
+            _positions(reference, variant, *names)
+            for names in ((), PLAYGROUND[task], MAKE_THE_DIFFERENCE[task])
+        )
+        apart = float(np.abs(whole - own).max())
+        shares.append(float(np.abs(whole - some).max()) / apart if apart else np.nan)
+        notes.append(f"{task} {figure(apart)} ({', '.join(MAKE_THE_DIFFERENCE[task])})")
+    return Measurement(max(shares), max(shares), len(shares), note="; ".join(notes))
+
+
+def distances_at_the_end(
     subject: Implementation, reference: Implementation, inputs: Inputs
 ) -> Measurement:
+    """How far each option leads by itself after all actions, and all of them together."""
     del subject
-    own = _positions(reference, inputs)
-    difference = np.abs(_positions(reference, inputs, *PLAYGROUND[inputs["task"]]) - own)
-    end = float(difference[-1].max())
-    note = f"{_told(difference)} with all; {_alone(reference, inputs, own)}"
-    return Measurement(end, end, own.size, note=note)
+    own, names = _positions(reference, inputs), PLAYGROUND[inputs["task"]]
+    ends = [
+        float(np.abs(_positions(reference, inputs, *some) - own)[-1].max())
+        for some in (names, *((name,) for name in names))
+    ]
+    note = _alone(reference, inputs, own)
+    return Measurement(min(ends), max(ends), len(ends), note=note)
 
 
 def core_against(*, options: bool) -> Measure:

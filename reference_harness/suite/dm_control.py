@@ -87,8 +87,9 @@ def trajectory(task, qpos, qvel, actions, timestep, integrator, iterations, line
         option.disableflags = option.disableflags & ~_EULERDAMP | (0 if eulerdamp else _EULERDAMP)
     substeps = round(period / option.timestep)
     with physics.reset_context():
-        physics.data.qpos[:] = qpos
-        physics.data.qvel[:] = qvel
+        if len(qpos):
+            physics.data.qpos[:] = qpos
+            physics.data.qvel[:] = qvel
     seen = []
     for action in actions:
         env.task.before_step(action, physics)

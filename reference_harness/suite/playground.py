@@ -41,6 +41,8 @@ def trajectory(task, qpos, qvel, actions, timestep, integrator, iterations, line
     """See `environments.trajectory`: with the task's own options alone."""
     if timestep or iterations or line_search or max(integrator, eulerdamp) >= 0:
         raise ValueError("a task is simulated with the task's own options")
+    if not len(qpos):
+        qpos, qvel = _load(task).mj_model.qpos0, np.zeros(_load(task).mj_model.nv)
     state = _load(task).reset(jax.random.PRNGKey(0))
     data = state.data.replace(qpos=jnp.asarray(qpos, jnp.float32), qvel=jnp.float32(qvel))
     state, seen = state.replace(data=data), []

@@ -37,6 +37,9 @@ def trajectory(
     if timestep or iterations or line_search or max(integrator, eulerdamp) >= 0:
         raise ValueError("the core simulates a task with the task's own options")
     environment, key = _environment(task), jax.random.key(0)
+    if not len(qpos):
+        model = environment._environment.mj_model
+        qpos, qvel = model.qpos0, np.zeros(model.nv)
     state, _ = environment.reset(key)
     dtype = state.data.qpos.dtype
     data = state.data.replace(qpos=jnp.asarray(qpos, dtype), qvel=jnp.asarray(qvel, dtype))

@@ -41,12 +41,15 @@ SUITE_ENDS = Operation(
 
 TRAJECTORY = Operation(
     "environments.trajectory",
-    "Positions, velocities and observations under given actions, from a given state. Options of "
-    "the physics that are not left at their neutral value replace the task's own",
+    "Positions, velocities and observations under given actions, from a given state, or (where "
+    "none is given) from the model's own pose at rest. Options of the physics that are not left at "
+    "their neutral value replace the task's own",
     (
         TASK,
-        Array("qpos", "Q", "float64", "generalised positions at the start"),
-        Array("qvel", "V", "float64", "generalised velocities at the start"),
+        Array(
+            "qpos", "Q", "float64", "generalised positions at the start; none for those of the pose"
+        ),
+        Array("qvel", "V", "float64", "generalised velocities at the start; none at rest"),
         Array("actions", "K A", "float64", "in [−1, 1], one per actuator"),
         Setting("timestep", float, "of the simulation, in s; 0 for the task's"),
         Setting("integrator", int, "as in `environments.physics_options`; −1 for the task's"),
@@ -55,8 +58,8 @@ TRAJECTORY = Operation(
         Setting("eulerdamp", int, "1 on, 0 off, −1 for the task's"),
     ),
     (
-        Array("qpos", "K Q", "float64", "after every action", noise=1e-9),
-        Array("qvel", "K V", "float64", "likewise", noise=1e-9),
+        Array("qpos", "K P", "float64", "after every action", noise=1e-9),
+        Array("qvel", "K W", "float64", "likewise", noise=1e-9),
         Array("observation", "K N", "float64", "likewise", noise=1e-9),
     ),
 )
