@@ -78,7 +78,7 @@ def assert_same(run, whole):
 
 
 # Rows after which each is killed: once it has learned something.
-@pytest.mark.parametrize(("name", "rows"), [("smoke-dreamerv3", 240)])
+@pytest.mark.parametrize(("name", "rows"), [("smoke-dreamerv3", 240), ("smoke-tdmpc2", 1_010)])
 def test_killed_and_resumed_is_bitwise_the_uninterrupted_run(
     name, rows, whole, cache, tmp_path, capsys
 ):
