@@ -17,21 +17,23 @@ import jax, jax.numpy as jnp, numpy as np
 from core.training.devices import place, seed_mesh, spread
 from core.training.program import RunState, Train
 
-def chunk(state, ticks):
+def chunk(state, ticks, factor):
     assert len(state.learners) == 2  # of the four seeds
-    return RunState(state.tick + ticks, state.learners * 2), {"loss": state.learners + 1}
+    return RunState(state.tick + ticks, state.learners * factor), {"loss": state.learners + 1}
 
 def init(keys):
     return RunState(jnp.int32(0), keys + 0.5)
 
-train = Train(init, chunk, lambda s: s.learners, (), "", 0)
+train = Train(init, chunk, lambda s: s.learners, (), "", 0, constants=(jnp.float32(2),))
 mesh = seed_mesh(4, 2)
 shared = spread(train, mesh)
 seeds = jnp.arange(4.0)
 state = jax.jit(shared.init)(seeds)
 shape = place(jax.eval_shape(shared.init, seeds), mesh)
-program = jax.jit(shared.chunk, donate_argnums=0).lower(shape, jnp.int32(1)).compile()
-state, metrics = program(place(RunState(jnp.int32(0), seeds + 0.5), mesh), jnp.int32(3))
+program = jax.jit(shared.chunk, donate_argnums=0)
+program = program.lower(shape, jnp.int32(1), *shared.constants).compile()
+start = place(RunState(jnp.int32(0), seeds + 0.5), mesh)
+state, metrics = program(start, jnp.int32(3), *shared.constants)
 assert int(state.tick) == 3
 assert np.array_equal(state.learners, 2 * (np.arange(4) + 0.5)), state
 assert np.array_equal(metrics["loss"], np.arange(4) + 1.5), metrics

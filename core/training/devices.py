@@ -60,11 +60,13 @@ def spread(train: Train, mesh: Mesh) -> Train:
     def shared(function: Any, takes: Any, gives: Any) -> Any:
         return jax.shard_map(function, mesh=mesh, in_specs=takes, out_specs=gives, check_vma=False)
 
+    together = (_TOGETHER,) * (1 + len(train.constants))
     return dataclasses.replace(
         train,
         init=shared(train.init, (_APART,), _STATE),
-        chunk=shared(train.chunk, (_STATE, _TOGETHER), (_STATE, _APART)),
+        chunk=shared(train.chunk, (_STATE, *together), (_STATE, _APART)),
         evaluate=shared(train.evaluate, (_STATE,), _APART),
+        constants=jax.device_put(train.constants, NamedSharding(mesh, _TOGETHER)),
     )
 
 

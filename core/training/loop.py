@@ -68,14 +68,14 @@ def train_to_the_end(
             pace, quiet = _Pace(config.chunk_seconds), -1
         before, ticks = tick, min(pace.ticks, min(ends) - tick)
         updates, began = _updates(state), time.perf_counter()
-        state, metrics = programs.chunk(state, jnp.int32(ticks))
+        state, metrics = programs.chunk(state, jnp.int32(ticks), *programs.train.constants)
         tick = int(state.tick)  # waits for the device
         pace.took(ticks, time.perf_counter() - began)
         _stop_at_fault(state, seeds, programs.train.terms, checkpoints)
         programs.train.check(state, seeds)
         rows, done = tick * train.n_envs, _updates(state)
         speed = float(np.mean(done - updates)) / (time.perf_counter() - began)
-        bar.move(rows, speed, float(np.mean(metrics["episode/recent_return"])))
+        bar.move(rows, speed, float(np.mean(metrics.get("episode/recent_return", math.nan))))
 
         moved, figures = tick > before, {}
         if moved and (tick % log_ticks == 0 or tick == train.ticks):
@@ -89,7 +89,7 @@ def train_to_the_end(
             window_start, window_tick, window_updates = time.perf_counter(), tick, done
             processor_start = time.process_time()
         if moved and evaluate is not None and (tick % eval_ticks == 0 or tick == train.ticks):
-            figures |= _evaluated(evaluate, state, interruption)
+            figures |= programs.train.figures(*_evaluated(evaluate, state, interruption))
         if figures:
             for i, seed in enumerate(seeds):
                 own = {name: values[i].tolist() for name, values in figures.items()}
@@ -111,18 +111,10 @@ def train_to_the_end(
 
 def _evaluated(
     evaluate: Callable[..., Any], state: RunState, interruption: Interruption
-) -> dict[str, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     # An evaluation can take minutes. One that is interrupted is made again: nothing has been
     # saved since it began.
-    scores, lengths = interruptible(
-        lambda: jax.device_get(evaluate(state)), interruption, lambda: None
-    )
-    return {
-        "eval/return": scores.mean(-1),
-        "eval/length": lengths.mean(-1),
-        "eval/returns": scores,
-        "eval/lengths": lengths,
-    }
+    return interruptible(lambda: jax.device_get(evaluate(state)), interruption, lambda: None)
 
 
 class _Pace:

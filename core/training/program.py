@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import jax
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from core.training.windows import Fault
@@ -55,6 +56,16 @@ class RunState(NamedTuple):
 Metrics = dict[str, Float[Array, " seeds"]]
 
 
+def evaluation_figures(scores: np.ndarray, lengths: np.ndarray) -> dict[str, np.ndarray]:
+    """What is logged of an evaluation in one environment: [seeds, episodes] each."""
+    return {
+        "eval/return": scores.mean(-1),
+        "eval/length": lengths.mean(-1),
+        "eval/returns": scores,
+        "eval/lengths": lengths,
+    }
+
+
 @dataclasses.dataclass(frozen=True)
 class Train:
     """The pure functions of a training run; `jax.jit` them with the state donated.
@@ -73,10 +84,14 @@ class Train:
             ValueError if no run of that size could have come to it.
         check: Of a state and the seeds: raises `RunError` if the run must not go on.
         shareable: Whether seeds come to the same ticks wherever they are computed.
+        constants: Further arguments of `chunk`: arrays that never change, that all seeds share,
+            and that no checkpoint holds.
+        figures: Of an evaluation's returns and lengths: what is logged, by name, with a leading
+            axis of seeds.
     """
 
     init: Callable[[PRNGKeyArray], RunState]
-    chunk: Callable[[RunState, Int[Array, ""]], tuple[RunState, Metrics]]
+    chunk: Callable[..., tuple[RunState, Metrics]]
     evaluate: Callable[[RunState], tuple[Float[Array, "seeds n"], Int[Array, "seeds n"]]]
     terms: tuple[str, ...]
     loss: str
@@ -84,6 +99,8 @@ class Train:
     fit: Callable[[RunState], RunState] = lambda state: state
     check: Callable[[RunState, tuple[int, ...]], None] = lambda state, seeds: None
     shareable: bool = True
+    constants: tuple[Any, ...] = ()
+    figures: Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]] = evaluation_figures
 
 
 OfSeed = TypeVar("OfSeed", bound=Learner)

@@ -54,8 +54,17 @@ def run(
     environment = make_environment(
         config.env, action_repeat=config.action_repeat, time_limit=config.time_limit
     )
+    return run_program(config, make_train(config.train, environment), bar)
+
+
+def run_program(config: RunConfig, train: Train, bar: ProgressBar | None = None) -> RunState:
+    """Trains to the end, as `run`, with the functions of a run whatever they are of.
+
+    Raises:
+        RunInterruptedError, RunError, CheckpointError, LoggingError, ConfigError: See `run`.
+    """
     mesh = seed_mesh(len(config.seeds), config.devices)
-    train = spread(make_train(config.train, environment), mesh)
+    train = spread(train, mesh)
     keys = jax.vmap(jax.random.key)(np.asarray(config.seeds, np.uint32))
     shape = place(jax.eval_shape(train.init, keys), mesh)
     check_memory(shape, mesh)
@@ -142,7 +151,11 @@ def _compiled(
         # From shapes and not from the arrays: those of a checkpoint are tied to their
         # device, which would be another program in the eyes of the cache.
         chunk = interruptible(
-            lambda: jax.jit(train.chunk, donate_argnums=0).lower(shape, jnp.int32(1)).compile(),
+            lambda: (
+                jax.jit(train.chunk, donate_argnums=0)
+                .lower(shape, jnp.int32(1), *train.constants)
+                .compile()
+            ),
             interruption,
             beat,
         )

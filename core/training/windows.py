@@ -7,13 +7,14 @@ not depend on how the run was divided into chunks, nor on whether it was interru
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 RECENT = 10
+Values = TypeVar("Values")
 
 
 class Episodes(NamedTuple):
@@ -138,16 +139,17 @@ def mean_metrics(sums: Sums) -> dict[str, Float[Array, ""]]:
 
 def start_window(fresh: Bool[Array, ""], episodes: Episodes, sums: Sums) -> tuple[Episodes, Sums]:
     """Empties the window if `fresh`; what goes across windows stays."""
-
-    def emptied(value: Array) -> Array:
-        return jnp.where(fresh, jnp.zeros_like(value), value)
-
     cut = episodes._replace(
-        window_score=emptied(episodes.window_score),
-        window_length=emptied(episodes.window_length),
-        window_finished=emptied(episodes.window_finished),
+        window_score=emptied(fresh, episodes.window_score),
+        window_length=emptied(fresh, episodes.window_length),
+        window_finished=emptied(fresh, episodes.window_finished),
     )
-    return cut, jax.tree.map(emptied, sums)
+    return cut, emptied(fresh, sums)
+
+
+def emptied(fresh: Bool[Array, ""], values: Values) -> Values:
+    """Zeros in place of a tree of numbers if `fresh`."""
+    return jax.tree.map(lambda value: jnp.where(fresh, jnp.zeros_like(value), value), values)
 
 
 def no_fault() -> Fault:
