@@ -192,7 +192,7 @@ def test_runs_of_one_environment_must_be_alike():
 
 
 def test_the_set_of_30_has_the_references_order_and_lacks_nothing():
-    every = [source(Origin(env, 2), 1, 3, 1, 2) for env in reversed(MT30.values())]
+    every = [source(Origin(env, 2), 1, 3, 1, 2) for env in reversed(list(MT30.values()))]
     dataset = pooled(every, mt30=True)
     assert isinstance(dataset, Dataset)
     assert dataset.tasks.names == tuple(MT30)
