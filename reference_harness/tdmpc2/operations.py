@@ -12,6 +12,7 @@ from reference_harness.tdmpc2 import (
     planner,
     policies,
     replay,
+    tasks,
 )
 
 OPERATIONS = {
@@ -22,4 +23,5 @@ OPERATIONS = {
     **optimizer.OPERATIONS,
     **planner.OPERATIONS,
     **replay.OPERATIONS,
+    **tasks.OPERATIONS,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deviations.faults.tdmpc2 import losses, networks, numerics, planner, replay
+from deviations.faults.tdmpc2 import losses, networks, numerics, planner, replay, tasks
 from parity.faults import Fault
 
 FAULTS: tuple[Fault, ...] = (
@@ -11,4 +11,5 @@ FAULTS: tuple[Fault, ...] = (
     *losses.FAULTS,
     *planner.FAULTS,
     *replay.FAULTS,
+    *tasks.FAULTS,
 )

@@ -10,6 +10,7 @@ from parity.core_subject.tdmpc2 import (
     planner,
     policies,
     replay,
+    tasks,
 )
 
 TABLE = {
@@ -20,4 +21,5 @@ TABLE = {
     **optimizer.TABLE,
     **planner.TABLE,
     **replay.TABLE,
+    **tasks.TABLE,
 }

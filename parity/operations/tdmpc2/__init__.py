@@ -14,6 +14,7 @@ from parity.operations.tdmpc2 import (
     planner,
     policies,
     replay,
+    tasks,
 )
 
 OPERATIONS = (
@@ -24,4 +25,5 @@ OPERATIONS = (
     *optimizer.OPERATIONS,
     *planner.OPERATIONS,
     *replay.OPERATIONS,
+    *tasks.OPERATIONS,
 )
