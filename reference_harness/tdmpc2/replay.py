@@ -1,4 +1,4 @@
-"""The replay, answered by nicklashansen/tdmpc2 at 5f6fade and later.
+"""The replay, answered by nicklashansen/tdmpc2; the slices at 5f6fade and later.
 
 Runs inside the side environment.
 """
@@ -22,6 +22,8 @@ def _cpu_replay(**settings):
 
 
 torch_replay = stock.ReplayBuffer
+
+COUNTS_ROWS = hasattr(stock, "SliceSampler")
 
 
 def replay_slices(given, capacity, rows, horizon, batch, batches, seed):
@@ -62,4 +64,18 @@ def _read(column):
     return None if column is None else array(column)
 
 
-OPERATIONS = {"tdmpc2.replay_slices": replay_slices}
+def replay_capacity(buffer_size, steps, length, envs):
+    if envs != 1:
+        raise ValueError(f"the reference has one environment, not {envs}")
+    settings = agent.config(buffer_size=buffer_size, steps=steps, episode_length=length)
+    facade = Facade(torch, device=lambda *wanted: torch.device("cpu"))
+    with replaced((stock, "torch", facade)):
+        capacity = stock.Buffer(settings).capacity
+    # The first commit stores episodes; later ones rows, of which an episode has one more.
+    rows = length + 1 if COUNTS_ROWS else 1
+    episodes, rest = divmod(capacity, rows)
+    found = {"episodes": episodes, "rest": rest, "staged": 0}
+    return {name: np.asarray(value, np.int64) for name, value in found.items()}
+
+
+OPERATIONS = {"tdmpc2.replay_slices": replay_slices, "tdmpc2.replay_capacity": replay_capacity}

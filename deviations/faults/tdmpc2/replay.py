@@ -46,6 +46,22 @@ def _early(sound, state, steps, key, batch_size, horizon):
     return found._replace(start=jnp.minimum(found.start, other.start))
 
 
+def _rounded_down(sound, steps, length, n_envs, rounding="ceil"):
+    """A run that holds no step more than asked for, as the reference's first commit."""
+    del rounding
+    return sound(steps, length, n_envs, "floor")
+
+
+def _held_but_one(sound, state, steps):
+    """One of the complete rounds is never sampled."""
+    return sound(state, steps) - 1
+
+
+def _no_staging(sound, capacity, *sizes):
+    """The round that is being written takes the place of one that could be sampled."""
+    return sound(max(1, capacity - 1), *sizes)
+
+
 FAULTS: tuple[Fault, ...] = (
     fault(
         "F67",
@@ -78,5 +94,31 @@ FAULTS: tuple[Fault, ...] = (
         "replay_slices",
         _of_episodes("draw", _early),
         SHARES,
+    ),
+    fault(
+        "X474",
+        "a capacity rounded down to whole rounds of episodes",
+        KIND,
+        "replay_capacity",
+        _of_episodes("rounds", _rounded_down),
+        "T26/core",
+    ),
+    fault(
+        "X475",
+        "one round fewer to be sampled than there is room for",
+        KIND,
+        "replay_capacity",
+        _of_episodes("init", _no_staging),
+        "T26/core",
+        "T26/core-dmc",
+        "T26/multiples",
+    ),
+    fault(
+        "X476",
+        "a round more to be written in than one",
+        KIND,
+        "replay_capacity",
+        _of_episodes("held", _held_but_one),
+        "T26/core-staged",
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deviations.faults.replacing import Change
+from deviations.faults.replacing import Change, around
 from deviations.faults.tdmpc2.seeding import fault
 from parity.faults import Fault
 
@@ -15,6 +15,28 @@ def _as_wide_as_mt80() -> list[Change]:
 
     kept = {size: {"task_dim": widths["task_dim"]} for size, widths in config.MT30_WIDTHS.items()}
     return [(config, "MT30_WIDTHS", kept)]
+
+
+def _written() -> list[Change]:
+    """Planning shortens the vector in the table, as the reference does."""
+    import jax.numpy as jnp
+
+    from core.tdmpc2.agent import Agent
+    from core.tdmpc2.tasks import shorten_rows
+
+    def plan(sound, agent, params, observation, previous, t0, noise, task=None):
+        index = jnp.asarray(0 if task is None else task)
+        params.model.tasks[:] = shorten_rows(jnp.asarray(params.model.tasks), index)
+        return sound(agent, params, observation, previous, t0, noise, task)
+
+    return around(Agent, "plan", plan)
+
+
+def _not_shortened() -> list[Change]:
+    """Vectors that are read as they are."""
+    from core.tdmpc2 import world_model
+
+    return [(world_model, "shortened", lambda vectors: vectors)]
 
 
 FAULTS: tuple[Fault, ...] = (
@@ -33,5 +55,21 @@ FAULTS: tuple[Fault, ...] = (
         "multitask_widths",
         _as_wide_as_mt80,
         "T14/widths",
+    ),
+    fault(
+        "X472",
+        "an evaluation that shortens vectors of tasks in the table",
+        KIND,
+        "evaluated_task",
+        _written,
+        "T15/core",
+    ),
+    fault(
+        "X473",
+        "vectors of tasks not shortened in an evaluation",
+        KIND,
+        "evaluated_task",
+        _not_shortened,
+        "T15/read",
     ),
 )

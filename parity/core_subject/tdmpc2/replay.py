@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any, cast
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +12,8 @@ from jaxtyping import Array
 
 from core.tdmpc2 import episodes
 from core.tdmpc2.losses import Batch
+from core.tdmpc2.timed import Timed
+from core.tdmpc2.train_config import TrainConfig
 from parity.core_subject.tdmpc2 import stage
 from parity.operations import Answer
 
@@ -69,4 +74,28 @@ def replay_slices(given, capacity, rows, horizon, batch, batches, seed) -> Answe
     return count(given, rows, observation, action, reward)
 
 
-TABLE = {"tdmpc2.replay_slices": replay_slices}
+class _Lasting:
+    """An environment of which nothing but sizes is known."""
+
+    observation_size = 1
+
+    def __init__(self, episode_length: int):
+        self.episode_length = episode_length
+
+
+def replay_capacity(buffer_size: int, steps: int, length: int, envs: int) -> Answer:
+    """See `tdmpc2.replay_capacity`."""
+    config = TrainConfig(
+        stage.config(), steps=steps, n_envs=envs, replay_capacity=buffer_size, log_every=envs
+    )
+    environment = cast(Any, _Lasting(length))
+    mode = Timed(config, environment, config.schedule(environment))
+    # Shapes alone: a replay can be larger than the memory of this machine.
+    replay = jax.eval_shape(functools.partial(mode.replay, 1))
+    full = int(episodes.held(replay, jnp.asarray(2**31 - 1)))
+    places, _, _ = replay.reward.shape
+    found = {"episodes": full * envs, "rest": 0, "staged": (places - full) * envs}
+    return {name: np.asarray(value, np.int64) for name, value in found.items()}
+
+
+TABLE = {"tdmpc2.replay_slices": replay_slices, "tdmpc2.replay_capacity": replay_capacity}

@@ -31,4 +31,21 @@ REPLAY_SLICES = Operation(
     ),
 )
 
-OPERATIONS = (REPLAY_SLICES,)
+REPLAY_CAPACITY = Operation(
+    "tdmpc2.replay_capacity",
+    "How much the replay of a run holds once it is full, of n environments whose episodes have T "
+    "steps each",
+    (
+        Setting("buffer_size", int, "steps that it is asked to hold"),
+        Setting("steps", int, "of the run, of all environments together"),
+        Setting("length", int, "T"),
+        Setting("envs", int, "n; the reference has one"),
+    ),
+    (
+        Array("episodes", "", "int64", "whole episodes that can be sampled"),
+        Array("rest", "", "int64", "rows of a further one that can be sampled"),
+        Array("staged", "", "int64", "episodes that there is room for beside these"),
+    ),
+)
+
+OPERATIONS = (REPLAY_SLICES, REPLAY_CAPACITY)

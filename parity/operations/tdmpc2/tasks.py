@@ -22,4 +22,19 @@ MULTITASK_WIDTHS = Operation(
     ),
 )
 
-OPERATIONS = (MULTITASK_WIDTHS,)
+EVALUATED_TASK = Operation(
+    "tdmpc2.evaluated_task",
+    "One action of an evaluation in an agent of K tasks, whose table of vectors is given; all "
+    "other parameters are fresh ones of small networks. A vector that is longer than 1 is "
+    "shortened to that when it is read",
+    (
+        Array("table", "K D", "float32", "the vector of every task"),
+        Setting("task", int, "index of the one that acts"),
+    ),
+    (
+        Array("read", "D", "float32", "the vector that the encoder is given", noise=1e-6),
+        Array("table", "K D", "float32", "the table after the action", noise=1e-6),
+    ),
+)
+
+OPERATIONS = (MULTITASK_WIDTHS, EVALUATED_TASK)
