@@ -5,6 +5,7 @@ and classes; the modules joined here only build them, feed them and read them.
 """
 
 from reference_harness.tdmpc2 import (
+    checkpoints,
     losses,
     networks,
     numerics,
@@ -24,4 +25,5 @@ OPERATIONS = {
     **planner.OPERATIONS,
     **replay.OPERATIONS,
     **tasks.OPERATIONS,
+    **checkpoints.OPERATIONS,
 }

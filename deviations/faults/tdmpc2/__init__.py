@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deviations.faults.tdmpc2 import losses, networks, numerics, planner, replay, tasks
+from deviations.faults.tdmpc2 import checkpoints, losses, networks, numerics, planner, replay, tasks
 from parity.faults import Fault
 
 FAULTS: tuple[Fault, ...] = (
@@ -12,4 +12,5 @@ FAULTS: tuple[Fault, ...] = (
     *planner.FAULTS,
     *replay.FAULTS,
     *tasks.FAULTS,
+    *checkpoints.FAULTS,
 )

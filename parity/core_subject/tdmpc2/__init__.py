@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from parity.core_subject.tdmpc2 import (
+    checkpoints,
     losses,
     networks,
     numerics,
@@ -22,4 +23,5 @@ TABLE = {
     **planner.TABLE,
     **replay.TABLE,
     **tasks.TABLE,
+    **checkpoints.TABLE,
 }

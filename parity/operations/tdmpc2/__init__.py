@@ -7,6 +7,7 @@ Everything random is an input.
 from __future__ import annotations
 
 from parity.operations.tdmpc2 import (
+    checkpoints,
     losses,
     networks,
     numerics,
@@ -26,4 +27,5 @@ OPERATIONS = (
     *planner.OPERATIONS,
     *replay.OPERATIONS,
     *tasks.OPERATIONS,
+    *checkpoints.OPERATIONS,
 )
