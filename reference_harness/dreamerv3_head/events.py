@@ -140,17 +140,9 @@ def _telling(agent, told, flags):
 def _agent(config):
     env = Placed(0)
     actions = {name: space for name, space in env.act_space.items() if name != "reset"}
-    settings = elements.Config(
-        seed=config.seed,
-        jax=config.jax,
-        batch_size=config.batch_size,
-        batch_length=config.batch_length,
-        replay_context=config.replay_context,
-        report_length=config.report_length,
-        logdir=config.logdir,
-        replica=config.replica,
-        replicas=config.replicas,
-    )
+    # All that the agent's wrapper reads of the configuration, beside what is the networks'.
+    read = "jax seed logdir replica replicas batch_size batch_length replay_context report_length"
+    settings = elements.Config({name: getattr(config, name) for name in read.split()})
     return _Counter(env.obs_space, actions, settings)
 
 
