@@ -7,8 +7,6 @@ shows where its rows stand.
 """
 
 import tempfile
-import threading
-import time
 
 import embodied
 import jax.numpy as jnp
@@ -20,9 +18,9 @@ from dreamerv3.jaxagent import JAXAgent
 
 from reference_harness.dreamerv3.agent import precision
 from reference_harness.dreamerv3.runs import _arguments, _Logger
+from reference_harness.loop_order import LoopOrder
 
-_PATIENCE = 0.5  # seconds without a draw, after which the prefetcher counts as waiting
-_GIVE_UP = 30.0
+_AHEAD = 2  # one batch waits in the queue, one in the prefetcher's hands
 
 
 class Placed(embodied.Env):
@@ -106,104 +104,65 @@ def configured(seed, folder, envs, batch, length, train_ratio):
     return defaults.update(known)
 
 
-class _Told:
-    """Notes what happens, and makes each step wait until nothing more happens by itself.
-
-    Attributes:
-        rows: Rows that have been added.
-        updates: Updates that have run.
-        draws: Of every batch: rows and updates before it, and where its sequences begin.
-    """
-
-    def __init__(self):
-        self.rows = self.updates = self.taken = 0
-        self.acted_with, self.updates_before = [], []
-        self.trained_rows, self.written, self.measured = [], [], []
-        self.draws = []
-        self._open = threading.Event()
-
-    def drawing(self, generator):
-        """A source of batches like `generator`'s, told of each."""
-
-        def source():
-            batches = generator()
-            self._open.wait()
-            while True:
-                batch = next(batches)
-                self.draws.append((self.rows, self.updates, place(batch)))
-                yield batch
-
-        return source
-
-    def settle(self, items):
-        """Waits until the prefetcher has drawn all that it can."""
-        if not items:
-            return
-        self._open.set()
-        started = moved = time.perf_counter()
-        seen = len(self.draws)
-        while time.perf_counter() - moved < _PATIENCE:
-            if len(self.draws) == self.taken + 2:
-                return  # one waits in the queue, one in the thread's hands
-            if time.perf_counter() - started > _GIVE_UP:
-                raise RuntimeError("the prefetcher does not come to rest")
-            time.sleep(0.0005)
-            if len(self.draws) != seen:
-                seen, moved = len(self.draws), time.perf_counter()
-
-
 def place(batch):
     """Environment, tick of the context, and origin of the sequences of a batch."""
     first = np.asarray(batch["place"])[:, 0]
     return first[:, 1], first[:, 0], np.asarray(batch["is_online"])[:, 0]
 
 
+def _drawing(order, generator):
+    """A source of batches like `generator`'s, told of each."""
+
+    def source():
+        batches = generator()
+        order.wait()
+        while True:
+            batch = next(batches)
+            order.drawn(place(batch))
+            yield batch
+
+    return source
+
+
 class _Agent(JAXAgent):
     """The stock agent around a counter, told of what it does."""
 
-    def __init__(self, told, config):
+    def __init__(self, order, config):
         env = Placed(0)
         super().__init__(_Counter, env.obs_space, env.act_space, config)
-        self._told, self._streams = told, 0
+        self._order, self._streams = order, 0
 
     def dataset(self, generator):
         self._streams += 1
         if self._streams > 1:  # of the reports, which are looked at elsewhere
             return generator()
-        return super().dataset(self._told.drawing(generator))
+        return super().dataset(_drawing(self._order, generator))
 
     def policy(self, obs, carry, mode="train"):
         acts, outs, carry = super().policy(obs, carry, mode)
-        self._told.acted_with.append(int(outs["latent"][0]))
-        self._told.updates_before.append(self._told.updates)
+        self._order.acted(outs)
         return acts, outs, carry
 
     def train(self, data, carry):
-        told = self._told
-        told.taken += 1
-        told.settle(True)
-        told.trained_rows.append(told.rows)
+        self._order.taking()
         outs, carry, metrics = super().train(data, carry)
-        latent = outs["replay"]["latent"][0, 0] if "replay" in outs else -1
-        told.written.append(int(latent))
-        told.measured.append(int(metrics.get("update", -1)))
-        told.updates += 1
+        self._order.trained(outs, metrics)
         return outs, carry, metrics
 
 
 def run_events(seed, envs, batch, length, train_ratio, ticks):
     """See `dreamerv3.run_events`."""
-    told = _Told()
+    order = LoopOrder(_AHEAD)
     with tempfile.TemporaryDirectory() as folder, precision("float32"):
         config = configured(seed, folder, envs, batch, length, train_ratio)
-        agent = _Agent(told, config)
+        agent = _Agent(order, config)
         replay = main.make_replay(config)
         add = replay.add
 
         def adding(row, worker):
-            told.rows += 1
+            order.rows += 1
             add(row, worker)
-            told.settle(len(replay))
+            order.settle(len(replay))
 
         replay.add = adding
         embodied.run.train(
@@ -213,22 +172,7 @@ def run_events(seed, envs, batch, length, train_ratio, ticks):
             _Logger,
             _arguments(folder, envs, batch, length, train_ratio, ticks * envs),
         )
-    rows = np.asarray(told.trained_rows, np.int64)
-    ran = int((rows <= ticks * envs).sum())  # the loop may end a few ticks later
-    drawn_rows, drawn_after, places = zip(*told.draws[:ran], strict=True)
-    environment, start, online = (np.stack(part) for part in zip(*places, strict=True))
-    return {
-        "acted_with": np.asarray(told.acted_with[:ticks], np.int64),
-        "updates": np.asarray(told.updates_before[:ticks], np.int64),
-        "rows": rows[:ran],
-        "drawn_rows": np.asarray(drawn_rows, np.int64),
-        "drawn_after": np.asarray(drawn_after, np.int64),
-        "environment": environment.astype(np.int64),
-        "start": start.astype(np.int64),
-        "online": online,
-        "written": np.asarray(told.written[:ran], np.int64),
-        "measured": np.asarray(told.measured[:ran], np.int64),
-    }
+    return order.answer(ticks, envs)
 
 
 OPERATIONS = {"dreamerv3.run_events": run_events}

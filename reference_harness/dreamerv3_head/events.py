@@ -7,8 +7,6 @@ environments, one that shows where its rows stand.
 """
 
 import tempfile
-import threading
-import time
 
 import elements
 import embodied
@@ -26,9 +24,9 @@ from reference_harness.dreamerv3_head.loop import (
     configured,
     noting,
 )
+from reference_harness.loop_order import LoopOrder
 
-_PATIENCE = 0.5  # seconds without a draw, after which the prefetcher counts as waiting
-_GIVE_UP = 30.0
+_AHEAD = 1  # one batch waits in the queue
 
 
 class _Counter(embodied.jax.Agent):
@@ -64,65 +62,32 @@ class _Counter(embodied.jax.Agent):
         return carry, {"of": self._count.read()}
 
 
-class _Told:
-    """Notes what happens, and makes each step wait until nothing more happens by itself."""
-
-    def __init__(self):
-        self.rows = self.updates = self.taken = 0
-        self.acted_with, self.updates_before = [], []
-        self.trained_rows, self.written, self.measured = [], [], []
-        self.draws = []
-        self._open = threading.Event()
-
-    def drawing(self, stream, flags):
-        """The batches of a stream, told of each."""
-        batches = iter(stream)
-        self._open.wait()
-        while True:
-            flags.clear()
-            batch = next(batches)
-            first = np.asarray(batch["place"])[:, 0]
-            online = np.asarray([flag for _, flag in flags], bool)
-            place = first[:, 1], first[:, 0], online
-            self.draws.append((self.rows, self.updates, place))
-            yield batch
-
-    def settle(self, items):
-        """Waits until the prefetcher has drawn all that it can."""
-        if not items:
-            return
-        self._open.set()
-        started = moved = time.perf_counter()
-        seen = len(self.draws)
-        while time.perf_counter() - moved < _PATIENCE:
-            if len(self.draws) == self.taken + 1:
-                return  # one waits in the queue
-            if time.perf_counter() - started > _GIVE_UP:
-                raise RuntimeError("the prefetcher does not come to rest")
-            time.sleep(0.0005)
-            if len(self.draws) != seen:
-                seen, moved = len(self.draws), time.perf_counter()
+def _drawing(order, stream, flags):
+    """The batches of a stream, told of each."""
+    batches = iter(stream)
+    order.wait()
+    while True:
+        flags.clear()
+        batch = next(batches)
+        first = np.asarray(batch["place"])[:, 0]
+        online = np.asarray([flag for _, flag in flags], bool)
+        order.drawn((first[:, 1], first[:, 0], online))
+        yield batch
 
 
-def _telling(agent, told, flags):
+def _telling(agent, order, flags):
     """The agent, whose methods tell what they do."""
     policy, train, stream = agent.policy, agent.train, agent.stream
 
     def acting(*args, **kwargs):
         carry, acts, outs = policy(*args, **kwargs)
-        told.acted_with.append(int(outs["latent"][0]))
-        told.updates_before.append(told.updates)
+        order.acted(outs)
         return carry, acts, outs
 
     def training(carry, data):
-        told.taken += 1
-        told.settle(True)
-        told.trained_rows.append(told.rows)
+        order.taking()
         carry, outs, metrics = train(carry, data)
-        latent = outs["replay"]["latent"][0, 0] if "replay" in outs else -1
-        told.written.append(int(latent))
-        told.measured.append(int(metrics.get("update", -1)))
-        told.updates += 1
+        order.trained(outs, metrics)
         return carry, outs, metrics
 
     streams = []
@@ -131,7 +96,7 @@ def _telling(agent, told, flags):
         streams.append(source)
         if len(streams) > 1:  # of the reports, which are looked at elsewhere
             return source
-        return stream(told.drawing(source, flags))
+        return stream(_drawing(order, source, flags))
 
     agent.policy, agent.train, agent.stream = acting, training, streaming
     return agent
@@ -148,18 +113,18 @@ def _agent(config):
 
 def run_events(seed, envs, batch, length, train_ratio, ticks):
     """See `dreamerv3.run_events`."""
-    told = _Told()
+    order = LoopOrder(_AHEAD)
     with tempfile.TemporaryDirectory() as folder:
         config = configured(seed, folder, envs, batch, length, train_ratio, ticks)
         replay = main.make_replay(config, "replay")
         flags = noting(replay)
-        agent = _telling(_agent(config), told, flags)
+        agent = _telling(_agent(config), order, flags)
         add = replay.add
 
         def adding(row, worker):
-            told.rows += 1
+            order.rows += 1
             add(row, worker)
-            told.settle(len(replay))
+            order.settle(len(replay))
 
         replay.add = adding
         embodied.run.train(
@@ -170,22 +135,7 @@ def run_events(seed, envs, batch, length, train_ratio, ticks):
             Logger,
             arguments(config, NEVER),
         )
-    rows = np.asarray(told.trained_rows, np.int64)
-    ran = int((rows <= ticks * envs).sum())  # the loop may end a few ticks later
-    drawn_rows, drawn_after, places = zip(*told.draws[:ran], strict=True)
-    environment, start, online = (np.stack(part) for part in zip(*places, strict=True))
-    return {
-        "acted_with": np.asarray(told.acted_with[:ticks], np.int64),
-        "updates": np.asarray(told.updates_before[:ticks], np.int64),
-        "rows": rows[:ran],
-        "drawn_rows": np.asarray(drawn_rows, np.int64),
-        "drawn_after": np.asarray(drawn_after, np.int64),
-        "environment": environment.astype(np.int64),
-        "start": start.astype(np.int64),
-        "online": online,
-        "written": np.asarray(told.written[:ran], np.int64),
-        "measured": np.asarray(told.measured[:ran], np.int64),
-    }
+    return order.answer(ticks, envs)
 
 
 OPERATIONS = {"dreamerv3.run_events": run_events}
