@@ -60,9 +60,10 @@ def _other_tick(subject: Implementation, reference: Implementation, inputs: Inpu
 def _lead(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
     """Rows that an update of the core can draw from beyond the reference's."""
     theirs, ours = (side(EVENTS, **inputs)["rows"] for side in (reference, subject))
-    shared = min(len(theirs), len(ours))
-    lead = ours[:shared] - theirs[:shared]
-    return Measurement(float(lead.min()), float(lead.max()), shared, inputs)
+    if len(theirs) != len(ours):
+        return Measurement(np.nan, np.nan, len(theirs), inputs)
+    lead = ours - theirs
+    return Measurement(float(lead.min()), float(lead.max()), len(theirs), inputs)
 
 
 def _rate(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:

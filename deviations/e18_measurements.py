@@ -274,10 +274,12 @@ def core_against(*, options: bool) -> Measure:
         for variant in inputs["variants"]:
             chosen = PLAYGROUND[variant["task"]] if options else ()
             theirs, ours = _positions(reference, variant, *chosen), _positions(subject, variant)
-            apart = np.abs(theirs - ours)
+            same = theirs.shape == ours.shape
+            apart = np.abs(theirs - ours) if same else np.full(theirs.shape, np.nan)
             worst.append(float(apart.max()))
             notes.append(f"{variant['task']} {_told(apart)}")
-        return Measurement(min(worst), max(worst), len(worst), note="; ".join(notes))
+        low, high = float(np.min(worst)), float(np.max(worst))  # NaN if one is
+        return Measurement(low, high, len(worst), note="; ".join(notes))
 
     return measure
 

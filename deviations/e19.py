@@ -37,6 +37,10 @@ def _asked(repeat: int, ends: int, limit: int) -> Callable[[np.random.Generator]
 terminating, cut_off = _asked(4, 2, 100), _asked(4, 0, 6)
 
 
+def _both_ends(rng: np.random.Generator) -> Inputs:
+    return {"variants": [terminating(rng), cut_off(rng)]}
+
+
 def _tasks(rng: np.random.Generator) -> Inputs:
     del rng
     return {"variants": [{"task": task, "seed": 0} for task in (*DM_CONTROL, OTHER)]}
@@ -60,6 +64,18 @@ def _late(answer: Answer, inputs: Inputs) -> float:
     if not answer["ended"][over]:
         return float("nan")
     return float(answer["steps"][over] - inputs["limit"])
+
+
+def _misreported(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """Ends of the core that were not told as what they are."""
+    del reference
+    wrong = 0.0
+    for variant in inputs["variants"]:
+        answer = subject(REPEAT, **variant)
+        over = int(np.argmax(answer["ended"]))
+        told = bool(answer["ended"][over]) and bool(answer["terminated"][over])
+        wrong += not answer["ended"][over] or told != bool(variant["ends"])
+    return Measurement(wrong, wrong, len(inputs["variants"]), inputs)
 
 
 def _of(side: str, figure: Callable[[Answer, Inputs], float]) -> Measure:
@@ -164,12 +180,13 @@ CLAIMS = (
     ),
     Claim(
         "core-tells",
-        "It says that the episode terminated.",
-        Equals(0, "terminations lost"),
+        "It says of the one that the episode terminated, and of one that its limit cut off that "
+        "it did not.",
+        Equals(0, "of 2 ends told wrongly"),
         "The flag is set or it is not.",
         (REPEAT,),
-        terminating,
-        _of("subject", _untold),
+        _both_ends,
+        _misreported,
         about="subject",
     ),
     Claim(

@@ -20,13 +20,14 @@ def _one_seed(rng: np.random.Generator) -> Inputs:
 
 
 def _kept(side: str, *names: str) -> Measure:
-    """How many of these components one side finds again."""
+    """How many of these components one side finds again, if it had none before."""
 
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
         answer = (reference if side == "reference" else subject)(RESTORED, **inputs)
         kept = [name for name in names if answer[name]]
         note = f"kept: {', '.join(kept)}" if kept else "none is kept"
-        return Measurement(float(len(kept)), float(len(kept)), len(names), inputs, note)
+        count = np.nan if answer["before"] else float(len(kept))
+        return Measurement(count, count, len(names), inputs, note)
 
     return measure
 

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from deviations.faults.dreamerv3 import losses, optimizer, policies, returns
-from parity.agreements.dreamerv3 import (
-    learning,
-)
+from parity.agreements import measures
 from parity.agreements.dreamerv3 import (
     losses as dreamerv3_losses,
 )
@@ -107,8 +105,8 @@ def _parabola(slope, raw, action, gumbel):
 @pytest.mark.parametrize(("slope", "holds"), [(2, True), (2.01, False), (0, False)])
 def test_slopes_are_held_against_difference_quotients(slope, holds):
     name = "dreamerv3.discrete_policy"
-    measure = learning.slopes(name, "log_prob", "log_prob_slope", {"raw": 3}, 2.0**-5)
-    raw = learning.uniform(np.random.default_rng(0), 4, 3)
+    measure = measures.slopes(name, "log_prob", "log_prob_slope", {"raw": 3}, 2.0**-5)
+    raw = measures.uniform(np.random.default_rng(0), 4, 3)
     inputs = {"raw": raw, "action": np.zeros(4, np.int32), "gumbel": raw}
     subject = parabola(np.float32(slope))
     found = measure(subject, subject, inputs)
@@ -117,5 +115,5 @@ def test_slopes_are_held_against_difference_quotients(slope, holds):
 
 
 def test_a_gap_where_nothing_may_be_is_infinite():
-    scale = learning.over(lambda _: np.zeros(2))
+    scale = measures.over(lambda _: np.zeros(2))
     assert list(scale(np.asarray([0.0, 1e-30]), np.zeros(2), {})) == [0, np.inf]

@@ -70,11 +70,9 @@ def restored_components(seed):
         before = _components(second)
         second.load(path)
     wanted, after = _components(first), _components(second)
-    found = {
-        name: _same(wanted[name], after[name]) and not _same(wanted[name], before[name])
-        for name in wanted
-    }
+    found = {name: _same(wanted[name], after[name]) for name in wanted}
     found["rest"] = bool(set(saved) - {"model"})
+    found["before"] = sum(_same(wanted[name], before[name]) for name in wanted)
     return {name: np.asarray(value, np.int64) for name, value in found.items()}
 
 

@@ -7,7 +7,7 @@ from parity.operations import Array, Operation, Setting
 RESTORED = Operation(
     "tdmpc2.restored_components",
     "An agent that has learned is saved to disk, and read by one that was made from another seed. "
-    "1 for every component that the second then has from the first, and had not before",
+    "For every component: whether the second then has that of the first",
     (Setting("seed", int, "of the first agent; the second has the next one"),),
     (
         Array("networks", "", "int64", "parameters of the model and of the policy"),
@@ -16,6 +16,7 @@ RESTORED = Operation(
         Array("policy_optimizer", "", "int64", "Adam's state for the policy"),
         Array("scale", "", "int64", "the running scale"),
         Array("rest", "", "int64", "the run: its replay, environments and random numbers"),
+        Array("before", "", "int64", "how many of these it had before it read"),
     ),
 )
 
