@@ -69,7 +69,7 @@ def restored_components(seed: int) -> Answer:
         Checkpoints(path, identity).save(1, first)
         _, found = Checkpoints(path, identity).restore(second)
     wanted, before, after = map(_components, (first, second, found))
-    answer = {name: _same(wanted[name], after[name]) for name in wanted}
+    answer: dict[str, int] = {name: _same(wanted[name], after[name]) for name in wanted}
     answer["before"] = sum(_same(wanted[name], before[name]) for name in wanted)
     return {name: np.asarray(value, np.int64) for name, value in answer.items()}
 
