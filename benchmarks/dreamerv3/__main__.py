@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import cyclopts
 from cyclopts import Parameter
-from rich.console import Console
 
 app = cyclopts.App(
     name="python -m benchmarks.dreamerv3",
@@ -16,7 +14,6 @@ app = cyclopts.App(
     version_flags=[],
 )
 
-_RESULTS = Path(__file__).parents[1] / "results"
 Section = Literal["peak", "steps", "program"]
 
 
@@ -36,7 +33,7 @@ def benchmark(
     cores: int | None = None,
     dtype: Literal["float32", "bfloat16"] = "float32",
     reference: bool = True,
-    output: Path = _RESULTS,
+    output: Path | None = None,
 ) -> None:
     """Measure, print tables, and write dreamerv3.json and dreamerv3.md.
 
@@ -60,47 +57,25 @@ def benchmark(
         Time the reference too. It must be installed (`parity reference install
         dreamerv3-29eb964`); the first time, it compiles for several minutes.
     output
-        The folder to write to.
+        The folder to write to; benchmarks/results by default.
     """
-    from benchmarks.dreamerv3.cores import use_cores
+    from benchmarks.cores import use_cores
 
-    use_cores(cores)
-    from benchmarks.dreamerv3 import measure, report
-    from benchmarks.dreamerv3.timing import circumstances
-    from parity.implementations import AnswerError, CannotMeasureError
-    from reference_harness.errors import HarnessError
+    use_cores(cores)  # before anything that starts threads is imported
+    from benchmarks.dreamerv3.measure import steps
+    from benchmarks.dreamerv3.problems import CASES, TICKS
+    from benchmarks.dreamerv3.theirs import PIN
+    from benchmarks.measure import RESULTS, run
+    from benchmarks.report import Report
 
-    console = Console(stderr=True)
-    found = measure.Report(dtype=dtype)
-    try:
-        with console.status("starting") as status:
-
-            def say(what: str) -> None:
-                status.update(what)
-                if not console.is_terminal:
-                    console.print(what, highlight=False)
-
-            for name in case if "steps" in only else ():
-                found.steps[name] = measure.steps(
-                    name, rounds, reference=reference, dtype=dtype, say=say
-                )
-                if "peak" in only:
-                    say("the sgemm peak")
-                    found.add_peaks(measure.peaks())
-            if "peak" in only and not found.peaks:
-                found.add_peaks(measure.peaks())
-            for name in case if "program" in only else ():
-                several = seeds if name == "cartpole" else 1
-                found.programs[name] = measure.programs(name, several, say)
-    except (CannotMeasureError, AnswerError, HarnessError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
-    found.after = circumstances()
-    output.mkdir(parents=True, exist_ok=True)
-    (output / "dreamerv3.json").write_text(report.as_json(found), encoding="utf-8")
-    (output / "dreamerv3.md").write_text(report.markdown(found), encoding="utf-8")
-    report.show(found, Console())
-    print(f"written to {output}")
+    run(
+        Report("dreamerv3", PIN, dtype),
+        case,
+        only,
+        lambda name, say: steps(name, rounds, reference=reference, dtype=dtype, say=say),
+        lambda name: (CASES[name].name, TICKS[name], seeds if name == "cartpole" else 1),
+        output or RESULTS,
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from benchmarks.dreamerv3.problems import ENVIRONMENTS, Case, columns, core_batch, observations
-from benchmarks.dreamerv3.timing import Seconds, timed
+from benchmarks.timing import Seconds, timed
 
 
 class Ours:

@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.program import Training
+from benchmarks.stand_in import StandIn
+from core.dreamerv3 import replay
 from core.dreamerv3.agent import Agent
+from core.dreamerv3.train import make_train
+from core.dreamerv3.train_config import TrainConfig
 from core.dreamerv3.types import Context, Latent, Rows
+from core.environments import make_environment
 from parity.trace.dreamerv3.problem import Problem, make_problem, make_rows
 from parity.trace.quantity import Arrays
 
@@ -49,6 +55,18 @@ CASES: Mapping[str, Case] = {
     "cartpole": Case("1m CartPole", "1m", "discrete", "CartPole-v1"),
     "walker": Case("12m walker", "12m", "continuous", None),
 }
+
+
+TICKS = {"cartpole": 2, "walker": 1}  # of the training program that are timed
+
+
+def training(name: str) -> Training:
+    """The training program of a case: 16 environments, and a replay of 20,000 rows."""
+    case = CASES[name]
+    size, actions = case.problem.observation_size, case.problem.actions
+    environment = make_environment(case.environment) if case.environment else StandIn(size, actions)
+    config = TrainConfig(case.problem.config, steps=20_000)
+    return Training(make_train(config, environment), config.n_envs, replay.bytes_per_row)
 
 
 def core_batch(columns: Arrays) -> tuple[Rows, Context]:

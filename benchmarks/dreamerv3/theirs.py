@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.dreamerv3.cores import use_cores
+from benchmarks.cores import use_cores
 from benchmarks.dreamerv3.problems import Case, columns, observations
-from benchmarks.dreamerv3.timing import Seconds
+from benchmarks.timing import Seconds
 from parity.trace.dreamerv3.reference import compiled_folder
 from parity.workers import ask, start_reference
 

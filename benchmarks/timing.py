@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.dreamerv3.cores import use_cores
+from benchmarks.cores import use_cores
 from parity.provenance import installed, now, processor
 
 PACKAGES = ("jax", "jaxlib", "numpy", "flax", "optax")

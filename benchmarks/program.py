@@ -1,6 +1,6 @@
 """The whole training program in a fresh process: how long it compiles, how fast it runs.
 
-    python -m benchmarks.dreamerv3.program '{"case": "cartpole", ...}'
+    python -m benchmarks.program '{"agent": "dreamerv3", "case": "cartpole", ...}'
 
 Prints one JSON object; see `Question` and `Answer`.
 """
@@ -8,15 +8,19 @@ Prints one JSON object; see `Question` and `Answer`.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.dreamerv3.timing import timed
+from benchmarks.sides import Say
+from benchmarks.timing import timed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,20 +28,20 @@ class Question:
     """One program.
 
     Attributes:
-        case: A key of `problems.CASES`.
+        agent: dreamerv3 or tdmpc2; `benchmarks.<agent>.problems` has its `training`.
+        case: A key of that module's `CASES`.
         cache: The folder of compiled programs.
         seeds: Runs side by side.
-        ticks: How many to time, with 8 updates for each seed; 0 only compiles.
+        ticks: How many to time; 0 only compiles.
         devices: Host devices that the seeds are spread over.
-        steps: Rows of the whole run, which set the size of the replay.
     """
 
+    agent: str
     case: str
     cache: str
     seeds: int = 1
     ticks: int = 0
     devices: int = 1
-    steps: int = 20_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,18 +66,62 @@ class Answer:
     cores: float | None = None
 
 
+class Training(NamedTuple):
+    """A training program to be timed.
+
+    Attributes:
+        train: From the agent's `make_train`.
+        rows_per_tick: Of each seed.
+        row_bytes: Of a seed's replay, as shapes, to the memory of one row.
+    """
+
+    train: Any
+    rows_per_tick: int
+    row_bytes: Callable[[Any], float]
+
+
 def measure(question: Question) -> Answer:
     """Answers in a fresh process."""
     environment = dict(os.environ)
     if question.devices > 1:
         flag = f"--xla_force_host_platform_device_count={question.devices}"
         environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flag}"
-    command = [sys.executable, "-m", "benchmarks.dreamerv3.program"]
+    command = [sys.executable, "-m", "benchmarks.program"]
     command.append(json.dumps(dataclasses.asdict(question)))
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
     return Answer(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def programs(
+    agent: str, case: str, name: str, ticks: int, seeds: int, say: Say
+) -> dict[str, Answer]:
+    """The program compiled without and with a cache, and run; one seed and several.
+
+    Args:
+        agent: See `Question`.
+        case: Likewise.
+        name: What tables call the case.
+        ticks: How many to time.
+        seeds: How many runs other programs have side by side; 1 for no other programs.
+        say: Told what is going on.
+    """
+    with tempfile.TemporaryDirectory() as cache:
+        question = Question(agent, case, cache)
+        say(f"{name}: the training program, without a cache")
+        cold = measure(question)
+        say(f"{name}: again, with one")
+        question = dataclasses.replace(question, ticks=ticks)
+        found = {"cold": cold, "warm": measure(question)}
+        if seeds > 1:
+            question = dataclasses.replace(question, seeds=seeds)
+            say(f"{name}: {seeds} seeds in one program")
+            found[f"{seeds} seeds"] = measure(question)
+            say(f"{name}: {seeds} seeds, each on a device of its own")
+            question = dataclasses.replace(question, devices=seeds)
+            found[f"{seeds} seeds, {seeds} devices"] = measure(question)
+    return found
 
 
 def _main(question: Question) -> None:
@@ -83,34 +131,30 @@ def _main(question: Question) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     import jax.numpy as jnp
 
-    from benchmarks.dreamerv3.problems import CASES
-    from core.dreamerv3 import replay
-    from core.dreamerv3.train import make_train
-    from core.dreamerv3.train_config import TrainConfig
-    from core.environments import make_environment
     from core.training.devices import place, seed_mesh, spread
 
-    case = CASES[question.case]
-    environment = make_environment(case.environment) if case.environment else _stand_in(case)
-    config = TrainConfig(case.problem.config, steps=question.steps)
+    problems = importlib.import_module(f"benchmarks.{question.agent}.problems")
+    training: Training = problems.training(question.case)
     mesh = seed_mesh(question.seeds, question.devices)
-    train = spread(make_train(config, environment), mesh)
+    train = spread(training.train, mesh)
     keys = jax.vmap(jax.random.key)(jnp.arange(question.seeds, dtype=jnp.uint32))
     shape = place(jax.eval_shape(train.init, keys), mesh)
     began = time.perf_counter()
     chunk = jax.jit(train.chunk, donate_argnums=0).lower(shape, jnp.int32(1)).compile()
     compiled = time.perf_counter()
     state = jax.jit(train.init)(keys)
-    learner = jax.eval_shape(lambda s: jax.tree.map(lambda x: x[0], s.learners.replay), state)
+    replay = jax.eval_shape(lambda s: jax.tree.map(lambda x: x[0], s.learners.replay), state)
     answer = Answer(
         compile_seconds=compiled - began,
         start_seconds=compiled - _STARTED,
-        row_bytes=replay.bytes_per_row(learner),
+        row_bytes=training.row_bytes(replay),
     )
     if question.ticks:
-        # Up to the gate, and one tick beyond it, nothing is timed.
-        state, _ = chunk(state, jnp.int32(config.ticks_without_updates + 2))
-        before = int(config.updates_after(state.tick))
+        # Until updates have begun, and one tick beyond, nothing is timed.
+        until = train.ticks_without_updates + 2
+        while int(state.tick) < until:
+            state, _ = chunk(state, jnp.int32(until - int(state.tick)))
+        before = _updates(state)
 
         def run() -> None:
             nonlocal state
@@ -119,36 +163,16 @@ def _main(question: Question) -> None:
         seconds = timed(run)
         answer = dataclasses.replace(
             answer,
-            rows_per_second=question.ticks * config.n_envs / seconds.wall,
-            updates_per_second=(int(config.updates_after(state.tick)) - before) / seconds.wall,
+            rows_per_second=question.ticks * training.rows_per_tick / seconds.wall,
+            updates_per_second=(_updates(state) - before) / seconds.wall,
             cores=seconds.cores,
         )
     print(json.dumps(dataclasses.asdict(answer)))
 
 
-class _Still(NamedTuple):
-    observation: Any
-
-
-def _stand_in(case: Any) -> Any:
-    """An environment of a case's sizes that costs nothing: it stands still."""
-    import jax.numpy as jnp
-
-    class StandIn:
-        observation_size = case.problem.observation_size
-        action_space = case.problem.actions
-
-        def reset(self, key: Any) -> Any:
-            del key
-            observation = jnp.zeros(self.observation_size, jnp.float32)
-            return _Still(observation), observation
-
-        def step(self, key: Any, state: Any, action: Any) -> Any:
-            del key, action
-            no = jnp.zeros((), bool)
-            return state, state.observation, jnp.ones(()), no, no
-
-    return StandIn()
+def _updates(state: Any) -> int:
+    """Of the first seed."""
+    return int(state.learners.train.updates[0])
 
 
 _STARTED = time.perf_counter()

@@ -1,6 +1,6 @@
 """The machine's sgemm peak: the best that jax and numpy reach on large square products.
 
-    python -m benchmarks.dreamerv3.peak CORES
+    python -m benchmarks.peak CORES
 
 Every number of cores is measured in a process of its own, which is confined to them before
 either library counts them. Prints GFLOP/s.
@@ -17,18 +17,18 @@ REPEATS = 5
 
 def measure(cores: int) -> float:
     """GFLOP/s of a fresh process on so many cores."""
-    command = [sys.executable, "-m", "benchmarks.dreamerv3.peak", str(cores)]
+    command = [sys.executable, "-m", "benchmarks.peak", str(cores)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def _main(cores: int) -> None:
-    from benchmarks.dreamerv3.cores import use_cores
+    from benchmarks.cores import use_cores
 
     use_cores(cores)
     import jax
     import numpy as np
 
-    from benchmarks.dreamerv3.timing import timed
+    from benchmarks.timing import timed
 
     best = 0.0
     for size in SIZES:
