@@ -13,6 +13,7 @@ from deviations import (
     d23,
     d26,
     d27,
+    d36,
     e18,
     e19,
     e20,
@@ -33,10 +34,16 @@ from deviations import (
     t26,
     t28,
     t29,
+    t30,
+    t31,
+    t32,
+    t33,
+    t34,
+    t35,
 )
 from parity.registry import Entry
 
-# In the order of the table.
+# In the order of the table, then those that it lacks.
 ROWS: tuple[Entry, ...] = (
     d1.ROW,
     d2.ROW,
@@ -68,4 +75,11 @@ ROWS: tuple[Entry, ...] = (
     t29.ROW,
     d26.ROW,
     d27.ROW,
+    t30.ROW,
+    t31.ROW,
+    t32.ROW,
+    t33.ROW,
+    t34.ROW,
+    t35.ROW,
+    d36.ROW,
 )

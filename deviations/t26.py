@@ -133,6 +133,7 @@ CLAIMS = (
         _asked("reference", _episodes),
         about="reference",
         pins=LATER,
+        otherwise=True,
     ),
     Claim(
         "core",

@@ -61,6 +61,8 @@ class Claim:
         search: A Hypothesis strategy for `cases`-like inputs, made on demand, with which
             `parity fuzz` looks for the worst input.
         pins: At which of its entry's pins it is measured; none means all.
+        otherwise: It says that at its pins the reference does otherwise than the row's
+            sentence: where the claim holds, the row does not.
     """
 
     id: str
@@ -75,6 +77,7 @@ class Claim:
     stated: Stated | None = None
     search: Callable[[], Any] | None = None
     pins: tuple[str, ...] = ()
+    otherwise: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +123,7 @@ class Entry:
         normative: Which of the two the core follows where paper and code part.
         status: How a deviation is to be read.
         claims: May be empty: the entry is then NOT MEASURED.
+        ours: A deviation that the deviation table lacks; it was found by running.
     """
 
     id: str
@@ -134,6 +138,7 @@ class Entry:
     normative: Literal["paper", "code"] = "code"
     status: Status = "intended"
     claims: tuple[Claim, ...] = ()
+    ours: bool = False
 
     def claim(self, claim_id: str) -> Claim:
         """The claim of that id; `UnknownIdError` suggests the nearest."""

@@ -112,8 +112,10 @@ class Results:
 
 
 def _text(entry: Entry):
+    from reference_harness.pins import PINS
     from reports.markdown import EntryText
 
+    of_agent = {"DreamerV3": "dreamerv3", "TD-MPC2": "tdmpc2"}.get(entry.agent)
     return EntryText(
         id=entry.id,
         agent=entry.agent,
@@ -127,4 +129,7 @@ def _text(entry: Entry):
         status=entry.status,
         pins=entry.pins,
         claims=tuple(claim.id for claim in entry.claims),
+        otherwise=tuple(claim.id for claim in entry.claims if claim.otherwise),
+        asked=tuple(pin.name for pin in PINS if pin.repository == of_agent),
+        ours=entry.ours,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from reports.escaping import cell
+from reports.holding import AtPin, at_pin
 from reports.lines import NO_CLAIM, NOT_RUN, VERDICTS, Line, lines_of, short_pin, tally
 from reports.records import EntryRecord, VerdictName
 
@@ -29,6 +30,10 @@ class EntryText:
         pins: The pins at which the claims are measured.
         claims: The ids of the entry's claims in their order, so that one without a record
             is seen to be missing; None where the caller does not know them.
+        otherwise: The ids of those that say where the reference does otherwise.
+        asked: The pins of the agent's reference, of which the entry is to say whether it
+            holds there.
+        ours: Whether the deviation table lacks the row.
     """
 
     id: str
@@ -43,6 +48,9 @@ class EntryText:
     status: str
     pins: tuple[str, ...]
     claims: tuple[str, ...] | None = None
+    otherwise: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    ours: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,10 +120,19 @@ class Section:
         text = self.text
         return (
             "both agents" if text.agent == "both" else text.agent,
+            *(["ours: the table lacks it"] if text.ours else []),
             *([text.status] if text.kind == "deviation" else []),
             f"the core follows the {text.normative}",
             *([f"pins {', '.join(map(short_pin, text.pins))}"] if text.pins else []),
         )
+
+    @property
+    def holding(self) -> tuple[AtPin, ...]:
+        """What the records say of the row at every pin; nothing of an agreement."""
+        if self.text.kind != "deviation":
+            return ()
+        pins = dict.fromkeys((*self.text.asked, *self.text.pins))
+        return tuple(at_pin(pin, self.record, self.text.otherwise) for pin in pins)
 
     @property
     def broken(self) -> tuple[Line, ...]:

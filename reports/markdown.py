@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from reports.entries import EntryText, Section
+from reports.holding import in_short
 from reports.lines import VERDICTS, contradicted_figures
 from reports.provenance import setups
 from reports.records import EntryRecord, VerdictName
@@ -33,7 +34,7 @@ def deviations_document(texts: Sequence[EntryText], records: Mapping[str, EntryR
     return render(
         "reports",
         "deviations.md.j2",
-        {"verdicts": _verdicts},
+        {"verdicts": _verdicts, "in_short": in_short},
         deviations=[section for section in sections if section.text.kind == "deviation"],
         agreements=[section for section in sections if section.text.kind == "agreement"],
         counts={name: sum(section.counts[name] for section in sections) for name in VERDICTS},

@@ -20,7 +20,7 @@ def test_weights_of_two_elites_follow_the_temperature():
 
 @pytest.fixture
 def gradients():
-    return optimizer._cases("all")(np.random.default_rng(0))
+    return optimizer.gradient_cases("all")(np.random.default_rng(0))
 
 
 def test_adam_s_first_step_is_the_learning_rate(gradients):

@@ -93,7 +93,7 @@ def _in_order(entries: Iterable[Entry]) -> list[Entry]:
 
 def _entry_lines(entries: Sequence[Entry]) -> Iterator[str]:
     head = ("entry", "agent", "claims", "title")
-    rows = [(e.id, e.agent, str(len(e.claims)), e.title) for e in entries]
+    rows = [(e.id, e.agent, str(len(e.claims)), e.title + " (ours)" * e.ours) for e in entries]
     heading = ""
     for entry, line in zip((None, *entries), _table((head, *rows)), strict=True):
         if entry is not None and heading != (now := _heading(entry)):
@@ -113,6 +113,7 @@ def _entry_json(entry: Entry) -> dict:
         "kind": entry.kind,
         "title": entry.title,
         "status": entry.status,
+        "ours": entry.ours,
         "pins": list(entry.pins),
         "claims": [claim.id for claim in entry.claims],
     }

@@ -56,7 +56,8 @@ def _operations(name: str) -> list[Operation]:
 def _lines(entry: Entry, width: int) -> Iterator[str]:
     yield f"{entry.id}  {entry.title}"
     facts = [entry.agent, entry.kind, f"the core follows the {entry.normative}"]
-    yield ", ".join(facts + [entry.status] * (entry.kind == "deviation"))
+    facts += [entry.status] * (entry.kind == "deviation")
+    yield ", ".join(facts + ["ours: the deviation table lacks it"] * entry.ours)
     for name in ("reference", "subject", "consequence"):
         yield from ("", *wrapped(f"{name.capitalize()}: {getattr(entry, name)}", width))
     if entry.sources:

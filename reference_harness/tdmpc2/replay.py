@@ -1,4 +1,4 @@
-"""The replay, answered by nicklashansen/tdmpc2; the slices at 5f6fade and later.
+"""The replay, answered by nicklashansen/tdmpc2 at all four pins.
 
 Runs inside the side environment.
 """
@@ -27,8 +27,12 @@ COUNTS_ROWS = hasattr(stock, "SliceSampler")
 
 
 def replay_slices(given, capacity, rows, horizon, batch, batches, seed):
-    size = capacity * rows
-    settings = agent.config(horizon=horizon, batch_size=batch, buffer_size=size, steps=size)
+    # The first commit counts the steps of an episode, later ones its rows.
+    size = capacity * (rows if COUNTS_ROWS else rows - 1)
+    settings = agent.config(
+        **{"horizon": horizon, "batch_size": batch, "buffer_size": size, "steps": size},
+        episode_length=rows - 1,
+    )
     facade = Facade(
         torch,
         device=lambda *wanted: torch.device("cpu"),
@@ -47,6 +51,8 @@ def replay_slices(given, capacity, rows, horizon, batch, batches, seed):
                 "action": 2.0 * row[:, None],
                 "reward": 16.0 * episode + row,
             }
+            if agent.EPISODIC:
+                columns["terminated"] = torch.zeros(rows)
             replay.add(TensorDict(columns, batch_size=(rows,)))
         for _ in range(batches):
             observation, action, reward, *_ = map(_read, replay.sample())

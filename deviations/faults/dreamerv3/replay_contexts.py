@@ -86,7 +86,7 @@ def _own_action() -> OperationTable:
 
 
 LATENTS = ("replay-context/latents",)
-ACTION = ("replay-context-action/action",)
+ACTION = ("replay-context-action/action", "D36/core")
 
 FAULTS = (
     Fault("F40", "latents written back to a temporary", KIND, _write_back_lost, LATENTS, REPORTED),

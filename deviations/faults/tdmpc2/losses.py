@@ -292,6 +292,7 @@ FAULTS: tuple[Fault, ...] = (
         "optimizer",
         {"clip_with_policy": False},
         *OPTIMIZER[:2],
+        "T33/core",
     ),
     fault(
         "X361",
@@ -300,6 +301,7 @@ FAULTS: tuple[Fault, ...] = (
         "optimizer",
         {"clip_with_policy": True},
         *OPTIMIZER[2:],
+        "T33/core-later",
     ),
     fault(
         "X362",

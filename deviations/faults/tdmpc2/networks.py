@@ -275,6 +275,7 @@ FAULTS: tuple[Fault, ...] = (
         "dropout_in_use",
         {"q_dropout": "training"},
         USES_THEN,
+        "T30/core",
     ),
     fault(
         "X327",
@@ -283,6 +284,7 @@ FAULTS: tuple[Fault, ...] = (
         "dropout_in_use",
         {"q_dropout": "always"},
         USES_NOW,
+        "T30/core-later",
     ),
     fault(
         "X328",
@@ -337,6 +339,7 @@ FAULTS: tuple[Fault, ...] = (
         "policy",
         _in("policy", "density_entropy", _no_correction),
         *ENTROPIES[:2],
+        "T31/core-squashing",
     ),
     fault(
         "X334",
@@ -348,6 +351,8 @@ FAULTS: tuple[Fault, ...] = (
             *_in("policy", "scaled_entropy", _true_density)(),
         ],
         *ENTROPIES,
+        "T31/core-squashing-later",
+        "T31/core-actions",
     ),
     fault(
         "X335",
@@ -356,6 +361,7 @@ FAULTS: tuple[Fault, ...] = (
         "policy",
         {"policy_entropy": "scaled"},
         *ENTROPIES[:2],
+        "T31/core-squashing",
     ),
     fault(
         "F71.entropy",
@@ -386,6 +392,7 @@ FAULTS: tuple[Fault, ...] = (
         _initialised(kernel=_lecun),
         _KERNELS,
         _TAILS,
+        "T32/core",
     ),
     fault(
         "X337",
@@ -404,6 +411,7 @@ FAULTS: tuple[Fault, ...] = (
         _initialised(bias=_small_biases),
         _STARTS,
         _TORCH[0],
+        "T32/core-biases",
     ),
     fault(
         "X339",
@@ -412,6 +420,7 @@ FAULTS: tuple[Fault, ...] = (
         _FRESH,
         {"q_init": "normal"},
         *_TORCH,
+        "T32/core-torch",
     ),
     fault(
         "F10.tdmpc2",

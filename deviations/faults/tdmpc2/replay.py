@@ -78,6 +78,7 @@ FAULTS: tuple[Fault, ...] = (
         "replay_slices",
         _of_episodes("draw", _longer(-1)),
         STARTS,
+        "T34/core",
     ),
     fault(
         "X390",

@@ -72,4 +72,20 @@ FAULTS: tuple[Fault, ...] = (
         _not_shortened,
         "T15/read",
     ),
+    fault(
+        "X600",
+        "vectors of tasks moved by the policy's loss, as at the reference's head",
+        KIND,
+        "task_vectors",
+        {"policy_trains_tasks": True},
+        "T35/core",
+    ),
+    fault(
+        "X601",
+        "the policy's gradient by the vectors of tasks dropped where it is asked for",
+        KIND,
+        "task_vectors",
+        {"policy_trains_tasks": False},
+        "T35/core-head",
+    ),
 )

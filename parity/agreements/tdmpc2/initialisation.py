@@ -18,13 +18,15 @@ OBSERVATION, ACTIONS = 24, 6
 
 _PLACES = np.asarray([name.partition("_")[0] for name in LAYERS])
 _ZERO = np.asarray([name in ("rew_out", "q_out", "target_out") for name in LAYERS])
-_Q = np.isin(_PLACES, ("q", "target"))
+OF_Q = np.isin(_PLACES, ("q", "target"))
 
 # Inputs of the layers of the Q networks at size 1.
-_Q_INPUTS = np.asarray([128 + ACTIONS, 384, 384] * 2)
+Q_INPUTS = np.asarray([128 + ACTIONS, 384, 384] * 2)
 
 
-def _cases(q_init: str) -> Callable[[np.random.Generator], Inputs]:
+def fresh_cases(q_init: str) -> Callable[[np.random.Generator], Inputs]:
+    """Fresh agents whose Q networks start in one of two ways."""
+
     def make(rng: np.random.Generator) -> Inputs:
         del rng
         return {
@@ -84,16 +86,16 @@ def _alike(answer: Answer) -> dict[str, np.ndarray]:
 
 
 def _torch_starts(answer: Answer) -> dict[str, np.ndarray]:
-    bounds = _Q_INPUTS**-0.5
-    biases, kernels = answer["bias_peak"][_Q], answer["kernel_peak"][_Q]
-    hidden = ~_ZERO[_Q]
+    bounds = Q_INPUTS**-0.5
+    biases, kernels = answer["bias_peak"][OF_Q], answer["kernel_peak"][OF_Q]
+    hidden = ~_ZERO[OF_Q]
     return {
         "biases beyond the bound": biases > bounds * (1 + 1e-6),
         "biases that are small": biases < 0.9 * bounds,
         "kernels beyond the bound": kernels > bounds * (1 + 1e-6),
         "kernels that are small": (kernels < 0.99 * bounds) & hidden,
         "output kernels that are not zeros": (kernels != 0) & ~hidden,
-        "other biases": answer["bias_peak"][~_Q] != 0,
+        "other biases": answer["bias_peak"][~OF_Q] != 0,
         "target networks that are no copies": answer["target_error"][None] != 0,
     }
 
@@ -115,7 +117,7 @@ AGREEMENTS = (
                 Within(0.95, 1.05, "of 0.02"),
                 _STD,
                 (FRESH,),
-                _cases("normal"),
+                fresh_cases("normal"),
                 _within(lambda a: a["kernel_std"][~_ZERO] / 0.02),
             ),
             Claim(
@@ -126,7 +128,7 @@ AGREEMENTS = (
                 "294,912 it is above 6.5 with one of 3e-5. The reference cuts at ±2, which is 100 "
                 "standard deviations.",
                 (FRESH,),
-                _cases("normal"),
+                fresh_cases("normal"),
                 _within(lambda a: a["kernel_peak"][~_ZERO] / 0.02),
             ),
             Claim(
@@ -136,7 +138,7 @@ AGREEMENTS = (
                 Equals(0, "layers that differ"),
                 "Constants are exact.",
                 (FRESH,),
-                _cases("normal"),
+                fresh_cases("normal"),
                 _wrong(_starts),
             ),
             Claim(
@@ -145,7 +147,7 @@ AGREEMENTS = (
                 Equals(0, "pairs"),
                 "Sixteen equal draws in a row are no accident.",
                 (FRESH,),
-                _cases("normal"),
+                fresh_cases("normal"),
                 _wrong(_alike),
             ),
         ),
@@ -167,7 +169,7 @@ AGREEMENTS = (
                 "The largest of 768 uniform draws is below 0.9 of the bound with a probability "
                 "of 1e-35, of 100,000 below 0.99 with less.",
                 (FRESH,),
-                _cases("torch"),
+                fresh_cases("torch"),
                 _wrong(_torch_starts),
             ),
             Claim(
@@ -176,8 +178,8 @@ AGREEMENTS = (
                 Within(0.98, 1.02, "of 1/sqrt(3 · inputs)"),
                 "The standard deviation of 100,000 uniform draws is known to 0.15 %.",
                 (FRESH,),
-                _cases("torch"),
-                _within(lambda a: (a["kernel_std"][_Q] * np.sqrt(3 * _Q_INPUTS))[[0, 1, 3, 4]]),
+                fresh_cases("torch"),
+                _within(lambda a: (a["kernel_std"][OF_Q] * np.sqrt(3 * Q_INPUTS))[[0, 1, 3, 4]]),
             ),
         ),
         "What was upstream's for eighteen months is a choice of the configuration.",

@@ -90,7 +90,7 @@ def _q_value(reduction: str) -> Claim:
     )
 
 
-def _dropout_cases(era: str) -> Callable[[np.random.Generator], Inputs]:
+def dropout_cases(era: str) -> Callable[[np.random.Generator], Inputs]:
     """The same states at a rate of 0 and of 0.5."""
 
     def cases(rng: np.random.Generator) -> Inputs:
@@ -271,7 +271,7 @@ AGREEMENTS = (
                 "Whether a use drops is a matter of yes or no; the scatter of 64 draws is known "
                 "to a tenth, and either side is within a factor of 2 of the other.",
                 ("tdmpc2.dropout_in_use",),
-                _dropout_cases("paper"),
+                dropout_cases("paper"),
                 _dropout(("loss", "policy", "target", "plan")),
             ),
         ),
@@ -293,7 +293,7 @@ AGREEMENTS = (
                 Equals(0, "uses that differ"),
                 "As in the paper's era.",
                 ("tdmpc2.dropout_in_use",),
-                _dropout_cases("head"),
+                dropout_cases("head"),
                 _dropout(("loss", "policy")),
             ),
         ),

@@ -19,7 +19,9 @@ K, L, N, M, A2 = 6, 8, 7, 3, 4
 NETWORKS = {"encoder": (L,), "dynamics": (L,), "reward": (N,), "q": (M, N), "policy": (A2,)}
 
 
-def _cases(counted: str) -> Callable[[np.random.Generator], Inputs]:
+def gradient_cases(counted: str) -> Callable[[np.random.Generator], Inputs]:
+    """Gradients of some updates, of which one or both losses' count when one is clipped."""
+
     def make(rng: np.random.Generator) -> Inputs:
         """Gradients of every size, that change size and sign; clipped in some updates only."""
         given: dict[str, Any] = {}
@@ -89,7 +91,7 @@ def _truth(name: str) -> Callable[[Inputs], np.ndarray]:
 
 
 def _optimizer(name: str, counted: str, title: str, equation: str, lines: Lines, pins) -> Entry:
-    cases = fixed(_cases(counted))
+    cases = fixed(gradient_cases(counted))
     return agreement(
         name,
         title,

@@ -16,7 +16,7 @@ BATCH, BATCHES = 64, 64
 BEGINNINGS = ROWS - HORIZON  # with H + 1 rows from there on
 
 
-def _cases(rng: np.random.Generator) -> Inputs:
+def slice_cases(rng: np.random.Generator) -> Inputs:
     """A full replay, of which the oldest episodes have been overwritten."""
     del rng
     return {
@@ -69,7 +69,7 @@ AGREEMENTS = (
                 f"{BATCH * BATCHES} draws of {CAPACITY * BEGINNINGS} beginnings leave none out "
                 "but with a probability of e⁻²⁰⁰.",
                 (SLICES,),
-                _cases,
+                slice_cases,
                 _starts,
             ),
             Claim(
@@ -78,7 +78,7 @@ AGREEMENTS = (
                 Within(0.6, 1.4, "of an equal share"),
                 "A share of 228 draws has a standard deviation of 6.4 %: six of them.",
                 (SLICES,),
-                _cases,
+                slice_cases,
                 _shares,
             ),
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from parity.operations import Array, Operation, Setting
+from parity.operations.tdmpc2.losses import ERA
 
 MULTITASK_WIDTHS = Operation(
     "tdmpc2.multitask_widths",
@@ -37,4 +38,25 @@ EVALUATED_TASK = Operation(
     ),
 )
 
-OPERATIONS = (MULTITASK_WIDTHS, EVALUATED_TASK)
+TASK_VECTORS = Operation(
+    "tdmpc2.task_vectors",
+    "K updates of an agent of T tasks with fresh optimisers. Every batch has one sequence of each "
+    "task, and nothing but the vectors of the tasks has a gradient: by the model's loss, and by "
+    "the policy's loss after that. In the era head the latter waits, and is added to the former in "
+    "the next update; in the paper's era it is dropped. ‖g‖ is taken of what is added up, and the "
+    "vectors move by Adam, as in `tdmpc2.optimizer`. They stay shorter than 1",
+    (
+        Array("table", "T D", "float32", "the vector of every task"),
+        Array("model_gradients", "K T D", "float32", "of the model's loss, in each update"),
+        Array("policy_gradients", "K T D", "float32", "of the policy's loss, in each update"),
+        Setting("learning_rate", float, "lr; 3e-4 in training"),
+        Setting("limit", float, "largest norm of the gradient; 20 in training"),
+        ERA,
+    ),
+    (
+        Array("table", "K T D", "float32", "the vectors after each update", noise=1e-6),
+        Array("norm", "K", "float32", "‖g‖ of each update", noise=1e-6),
+    ),
+)
+
+OPERATIONS = (MULTITASK_WIDTHS, EVALUATED_TASK, TASK_VECTORS)
