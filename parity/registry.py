@@ -63,6 +63,7 @@ class Claim:
         pins: At which of its entry's pins it is measured; none means all.
         otherwise: It says that at its pins the reference does otherwise than the row's
             sentence: where the claim holds, the row does not.
+        unbroken: Why no seeded fault breaks it, where none does.
     """
 
     id: str
@@ -78,6 +79,7 @@ class Claim:
     search: Callable[[], Any] | None = None
     pins: tuple[str, ...] = ()
     otherwise: bool = False
+    unbroken: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

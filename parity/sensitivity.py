@@ -114,6 +114,16 @@ def sensitivity(
     return results
 
 
+def names_tried(fault: Fault, registry: Registry) -> tuple[str, ...]:
+    """The claims against which a fault is seeded, as `D22/bins`.
+
+    Raises:
+        UnknownIdError: It names a claim that does not exist.
+    """
+    found = _places(fault, fault.overrides(), registry)
+    return tuple(dict.fromkeys(f"{entry.id}/{claim.id}" for entry, claim, _ in found))
+
+
 def _places(fault: Fault, table: OperationTable, registry: Registry) -> Iterator[Place]:
     """The claims about the subject that ask for what the fault answers, or must notice it."""
     wanted = {_named(fault, name, registry) for name in fault.caught_by}

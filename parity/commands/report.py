@@ -7,15 +7,16 @@ import itertools
 import sys
 from pathlib import Path
 
-from parity import registry
+from parity import faults, registry
 from parity.commands import options
+from parity.kill_matrix import KillMatrix
 from parity.results import Results
 
 _DIFF_LINES = 20
 
 
 def report(*, results: Path = options.RESULTS, check: options.Flag = False) -> int:
-    """Write deviations.md and its picture again, from the records and the registry's prose.
+    """Write deviations.md, its picture and kill_matrix.md again, from the records and the prose.
 
     Example: parity report --results parity-results --check
 
@@ -27,10 +28,22 @@ def report(*, results: Path = options.RESULTS, check: options.Flag = False) -> i
     if not kept.records.is_dir():
         raise options.UsageError(f"{kept.records} does not exist; `parity run` writes it")
     wanted = kept.rendered()
+    matrix = KillMatrix(results, registry.load_registry(), faults.load_faults())
     if not check:
         kept.render()
-        print(f"Wrote {kept.document}, {kept.figure}")
+        written = [kept.document, kept.figure]
+        if not matrix.empty:
+            matrix.render()
+            written.append(matrix.document)
+        print(f"Wrote {', '.join(map(str, written))}")
         return 0
+    if not (matrix.empty or matrix.is_current):
+        print(
+            f"{matrix.document} is not what its records say; write it again with "
+            f"`parity report --results {results}`",
+            file=sys.stderr,
+        )
+        return 1
     found = kept.document.read_text("utf-8") if kept.document.exists() else ""
     if found == wanted and kept.figure_is_current:
         print(f"{kept.document} and {kept.figure} are up to date")

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from parity import faults, progress, registry, subjects
 from parity import sensitivity as sensitivities
 from parity.commands import options
+from parity.kill_matrix import KillMatrix
 from parity.references import References
 
 _MARKS = {
@@ -28,6 +29,8 @@ _LEGEND = "X caught, . held, ? not measured, ! broken without the fault, blank n
 def sensitivity(
     *,
     fault: options.Ids = None,
+    results: Annotated[Path | None, Parameter(show_default=False)] = None,
+    missing: options.Flag = False,
     live: options.Flag = False,
     recordings: Annotated[Path | None, Parameter(show_default=False)] = None,
     json: options.Flag = False,
@@ -41,6 +44,9 @@ def sensitivity(
 
     Args:
         fault: Seed these only.
+        results: A folder for kill_matrix.json and kill_matrix.md, which keep what is known of
+            all faults; each is written down as soon as it was seeded.
+        missing: Seed only what the folder lacks: it goes on where a run was cut short.
         live: Ask the installed references, instead of what was recorded of them.
         recordings: A folder of recordings to use instead of the embedded one.
         json: Print a JSON array, and nothing else.
@@ -49,24 +55,41 @@ def sensitivity(
     chosen = faults.select(faults.load_faults(), fault or ())
     if not chosen:
         raise options.UsageError("no fault is registered; reinstall world-model-parity")
+    listed = registry.load_registry()
+    kept = KillMatrix(results, listed, faults.load_faults()) if results else None
+    if missing:
+        if kept is None:
+            raise options.UsageError("--missing asks what a folder lacks; name it with --results")
+        chosen = tuple(one for one in chosen if kept.lacks(one))
     source = "live" if live else "recorded"
     with (
         subjects.opened() as core,
         References(source, options.recordings_folder(recordings)) as references,
         progress.shown() as told,
     ):
-        results = sensitivities.sensitivity(
-            chosen, registry.load_registry(), core, references, source=source, progress=told
+        found = sensitivities.sensitivity(
+            chosen,
+            listed,
+            core,
+            references,
+            source=source,
+            progress=told,
+            finished=kept.add if kept else lambda result: None,
         )
         stale = references.stale
-    problems = sensitivities.problems(results)
+    problems = sensitivities.problems(found)
     if json:
-        print(json_module.dumps([result.as_json for result in results], indent=2))
+        print(json_module.dumps([result.as_json for result in found], indent=2))
+    elif found:
+        print("\n".join(_matrix(found)))
+        caught = sum(result.caught for result in found)
+        print(f"\n{caught} of {len(found)} faults are caught by every claim that must.")
     else:
-        print("\n".join(_matrix(results)))
-        caught = sum(result.caught for result in results)
-        print(f"\n{caught} of {len(results)} faults are caught by every claim that must.")
+        print("No fault is missing.")
     report = sys.stderr if json else sys.stdout
+    if kept:
+        kept.render()
+        print(f"The matrix is in {kept.records}, {kept.document}", file=report)
     for problem in problems:
         print(problem, file=report)
     options.print_stale(stale, report)

@@ -1,0 +1,135 @@
+"""The kill matrix in Markdown: which claims catch a fault, and which faults a claim catches."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from reports.escaping import cell
+from reports.kills import FaultRecord
+from reports.rendering import render
+
+REFERENCE_ALONE = "about the reference alone: no fault of the core can break it"
+
+
+@dataclasses.dataclass(frozen=True)
+class ClaimText:
+    """A claim as the registry has it.
+
+    Attributes:
+        name: `D22/bins`.
+        about: "reference", "subject" or "both".
+        unbroken: Why no fault breaks it, where the registry says so.
+    """
+
+    name: str
+    about: str
+    unbroken: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class FaultText:
+    """A fault as the registry has it."""
+
+    id: str
+    title: str
+    kind: str
+    source: str
+
+
+def kill_matrix_document(
+    faults: Sequence[FaultText], claims: Sequence[ClaimText], records: Mapping[str, FaultRecord]
+) -> str:
+    """The document of all faults and claims.
+
+    Args:
+        faults: In the order in which they are to stand; one without a record was not seeded.
+        claims: Likewise.
+        records: What was measured, by fault.
+    """
+    known = {fault.id for fault in faults}
+    seeded = {name: record for name, record in records.items() if name in known}
+    kills = _kills(seeded.values())
+    breakable = [claim for claim in claims if claim.about != "reference"]
+    return render(
+        "reports",
+        "kill_matrix.md.j2",
+        {},
+        rows=[_fault_row(fault, seeded.get(fault.id)) for fault in faults],
+        reported=sum(bool(fault.source) for fault in faults),
+        faults=len(faults),
+        seeded=len(seeded),
+        killed=sum(record.killed for record in seeded.values()),
+        breakable=len(breakable),
+        killing=sum(claim.name in kills for claim in breakable),
+        alone=len(claims) - len(breakable),
+        alone_why=REFERENCE_ALONE,
+        killers=[
+            _claim_row(claim.name, kills[claim.name]) for claim in breakable if claim.name in kills
+        ],
+        idle=[
+            [cell(claim.name), cell(claim.unbroken or _why_idle(claim, seeded.values()))]
+            for claim in breakable
+            if claim.name not in kills
+        ],
+        references=_by_entry(claim.name for claim in claims if claim.about == "reference"),
+        tools=sorted({record.tool for record in seeded.values()}),
+        first=min((record.created for record in seeded.values()), default=""),
+        last=max((record.created for record in seeded.values()), default=""),
+    )
+
+
+def _kills(records: Iterable[FaultRecord]) -> dict[str, list[str]]:
+    """The faults that each claim catches."""
+    kills: dict[str, list[str]] = {}
+    for record in records:
+        for name in record.killers:
+            kills.setdefault(name, []).append(record.fault)
+    return kills
+
+
+def _fault_row(fault: FaultText, record: FaultRecord | None) -> list[str]:
+    if record is None:
+        caught, outcome = "", "NOT MEASURED"
+    else:
+        must = {name.casefold() for name in record.caught_by}
+        caught = _by_entry(record.killers, must)
+        outcome = "killed" if record.killed else f"**{_problem(record)}**"
+    return [
+        cell(fault.id),
+        cell(fault.title),
+        cell(fault.kind),
+        cell(fault.source or "ours"),
+        outcome,
+        caught,
+    ]
+
+
+def _problem(record: FaultRecord) -> str:
+    if record.crashed:
+        return f"not seeded: {cell(record.crashed)}"
+    return f"not caught by {cell(', '.join(record.missed))}" if record.killers else "NOT CAUGHT"
+
+
+def _claim_row(name: str, faults: Sequence[str]) -> list[str]:
+    return [cell(name), str(len(faults)), cell(", ".join(faults))]
+
+
+def _why_idle(claim: ClaimText, records: Iterable[FaultRecord]) -> str:
+    """What is known of a claim that catches nothing, from what it was tried on."""
+    cells = [record.claims[claim.name] for record in records if claim.name in record.claims]
+    if not cells:
+        return "no seeded fault answers what it asks"
+    if set(cells) == {"not measured"}:
+        return "not measured where the faults were seeded"
+    return f"held for each of the {len(cells)} faults that it was tried on"
+
+
+def _by_entry(names: Iterable[str], must: Iterable[str] = ()) -> str:
+    """`D22: bins, decode; D23: kernel`, those in bold that must notice."""
+    wanted, grouped = set(must), dict[str, list[str]]()
+    for name in names:
+        entry, _, claim = name.partition("/")
+        text = cell(claim)
+        grouped.setdefault(entry, []).append(f"**{text}**" if name.casefold() in wanted else text)
+    return "; ".join(f"{cell(entry)}: {', '.join(found)}" for entry, found in grouped.items())
