@@ -40,6 +40,7 @@ from deviations import (
     t33,
     t34,
     t35,
+    t37,
 )
 from parity.registry import Entry
 
@@ -82,4 +83,5 @@ ROWS: tuple[Entry, ...] = (
     t34.ROW,
     t35.ROW,
     d36.ROW,
+    t37.ROW,
 )

@@ -17,7 +17,7 @@ TABLE = """
 IDS = TABLE.split()
 
 # Those that the table lacks, numbered after its last.
-OURS = ["T30", "T31", "T32", "T33", "T34", "T35", "D36"]
+OURS = ["T30", "T31", "T32", "T33", "T34", "T35", "D36", "T37"]
 
 # Every figure that the table states in these rows; a reader must find them all.
 FIGURES = {

@@ -119,7 +119,25 @@ def _direct(id: str, title: str, overrides: Callable[[], OperationTable], *caugh
     return Fault(id, title, KIND, overrides, caught, REPORTED)
 
 
+def _cut_by_a_head() -> list[Change]:
+    """Values that are 0 where a head that nothing trains predicts an end."""
+    from core.tdmpc2.world_model import WorldModel
+
+    def values(sound, model, q, members, latent, *rest):
+        return sound(model, q, members, latent, *rest) * (latent[:, 0] > 1 / 8)
+
+    return around(WorldModel, "drawn_values", values)
+
+
 FAULTS: tuple[Fault, ...] = (
+    fault(
+        "X602",
+        "plans cut by a termination head that nothing trains",
+        KIND,
+        "fresh_values",
+        _cut_by_a_head,
+        "T37/core",
+    ),
     fault(
         "F63",
         "temperature missing in the elites' weights",

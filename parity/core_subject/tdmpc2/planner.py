@@ -113,4 +113,29 @@ def plan(
     )
 
 
-TABLE = {"tdmpc2.fit": fit, "tdmpc2.plan": plan}
+def _values(agent: Agent, observation: Array, bias: Array, keys: Array) -> Array:
+    def of(key: Array) -> Array:
+        params = agent.init(key).params
+        out = {**params.model.q["out"], "bias": jnp.broadcast_to(bias, (2, len(bias)))}
+        model = params.model._replace(q={**params.model.q, "out": out})
+        noise = agent.acting_noise(jax.random.fold_in(key, 1), 1, explore=False)
+        noise = jax.tree.map(lambda x: x[0], noise)
+        previous = agent.initial_carry(1)[0]
+        plan = agent.plan(params._replace(model=model), observation, previous, True, noise)
+        return plan.iterations.values[0]
+
+    return jax.lax.map(of, keys)
+
+
+def fresh_values(observation, bias, agents, sequences, seed) -> Answer:
+    """See `tdmpc2.fresh_values`."""
+    config = stage.config(
+        **{"enc_dim": 8, "mlp_dim": 8, "latent_dim": 16, "num_q": 2, "num_samples": sequences},
+        **{"num_pi_trajs": 2, "num_elites": 2, "iterations": 1},
+    )
+    keys = jax.vmap(jax.random.key)(np.arange(seed, seed + agents))
+    call = stage.compiled(_values, Agent(config, len(observation), 2, 500))
+    return stage.answers({"values": call(observation, bias, keys)})
+
+
+TABLE = {"tdmpc2.fit": fit, "tdmpc2.plan": plan, "tdmpc2.fresh_values": fresh_values}

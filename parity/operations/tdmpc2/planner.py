@@ -100,4 +100,23 @@ PLAN = Operation(
     ),
 )
 
-OPERATIONS = (FIT, PLAN)
+FRESH_VALUES = Operation(
+    "tdmpc2.fresh_values",
+    "What K fresh agents outside of the episodic mode take action sequences to be worth: the "
+    "values of all S sequences in the first iteration of a plan at the start of an episode, 2 of "
+    "which are the policy's. Widths are 8, latent states 16 long, there are 2 Q networks, 101 bins "
+    "and a limit of 10; actions are 2 long; episodes have 500 steps, so that γ = 0.99; H is 3. "
+    "Rewards are predicted to be 0, as in every fresh agent, and all Q networks have the given "
+    "biases in their output, whose kernel is 0: each sequence is worth γ³ times the value that "
+    "these stand for",
+    (
+        Array("observation", "O", "float32", "that is planned from"),
+        Array("bias", "101", "float32", "of the output of every Q network: logits of the bins"),
+        Setting("agents", int, "K", axis="K"),
+        Setting("sequences", int, "S", axis="S"),
+        Setting("seed", int, "of the first agent; the others have the next ones"),
+    ),
+    (Array("values", "K S", "float32", "of the sequences", noise=1e-4),),
+)
+
+OPERATIONS = (FIT, PLAN, FRESH_VALUES)
