@@ -5,7 +5,9 @@ import functools
 import numpy as np
 import pytest
 
+from core.tdmpc2.config import ERAS
 from parity.cli import main
+from parity.registry import load_registry
 from parity.trace import report
 from parity.trace.run import Tracer
 from parity.trace.sides import NameMapError
@@ -13,7 +15,7 @@ from parity.trace.tdmpc2.answers import recorded_answers
 from parity.trace.tdmpc2.names import match, translate
 from parity.trace.tdmpc2.problem import make_batch, make_problem
 from parity.trace.tdmpc2.subject import TracedCore
-from parity.trace.tdmpc2.traced import TracedProblem
+from parity.trace.tdmpc2.traced import ROWS, TracedProblem
 
 PIN = "5f6fade"
 
@@ -44,6 +46,17 @@ def test_a_plan_of_a_fresh_agent_is_compared_up_to_where_rounding_decides():
     assert [n for d in found.differences if (n := d.quantity.name).startswith("plan_")] == [
         "plan_latent"
     ]
+
+
+def test_differences_of_an_era_are_told_as_registered_rows():
+    registry = load_registry()
+    assert set(ROWS) == {key for era in ERAS.values() for key in era}
+    for key, row in ROWS.items():
+        assert f"{key}=" in registry[row].subject
+    head = TracedProblem(make_problem("e9f5932"))
+    assert "of this era, row T30: q_dropout = training, in the paper's always" in head.notes
+    assert head.as_json()["rows_of_the_era"] == ["T33", "T31", "T35", "T30"]
+    assert TracedProblem(make_problem(PIN)).notes == []
 
 
 class Changed:

@@ -16,6 +16,15 @@ from parity.trace.tdmpc2.quantities import PLAN, quantities, renamed
 from parity.trace.tdmpc2.reference import ReferenceState
 from parity.trace.tdmpc2.starts import start_from
 
+# The registered deviations that keys of the configuration make, where the eras part.
+ROWS: Mapping[str, str] = {
+    "q_dropout": "T30",
+    "policy_entropy": "T31",
+    "q_init": "T32",
+    "clip_with_policy": "T33",
+    "policy_trains_tasks": "T35",
+}
+
 
 class TracedProblem:
     """A plan and an update of TD-MPC2; see `parity.trace.sides.Problem`."""
@@ -35,10 +44,16 @@ class TracedProblem:
         """What the pin's era does otherwise than the paper's, which the core does as well."""
         config, paper = self._problem.config.to_dict(), Config().to_dict()
         return [
-            f"of this era: {key} = {config[key]}, in the paper's {paper[key]}"
-            for key in sorted({key for era in ERAS.values() for key in era})
-            if config[key] != paper[key]
+            f"of this era, row {ROWS[key]}: {key} = {config[key]}, in the paper's {paper[key]}"
+            for key in self._of_the_era
         ]
+
+    @property
+    def _of_the_era(self) -> list[str]:
+        """The keys of the configuration that are not those of the paper's era."""
+        config, paper = self._problem.config.to_dict(), Config().to_dict()
+        keys = sorted({key for era in ERAS.values() for key in era})
+        return [key for key in keys if config[key] != paper[key]]
 
     def as_json(self) -> dict[str, Any]:
         """The same for a program."""
@@ -49,6 +64,7 @@ class TracedProblem:
             "actions": p.action_size,
             "tasks": list(p.tasks.names) if p.tasks else [],
             "seed": p.seed,
+            "rows_of_the_era": [ROWS[key] for key in self._of_the_era],
         }
 
     def start_from(self, start: Start, fresh: ReferenceState) -> ReferenceState:
