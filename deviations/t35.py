@@ -143,7 +143,7 @@ ROW = Entry(
     ),
     consequence=(
         "At e9f5932 the vectors of the tasks also learn, one update late, to make the policy's "
-        "loss small, and count twice when the model's gradient is clipped."
+        "loss small, and that gradient counts where the model's is clipped."
     ),
     sources=(
         Source(FIRST, "tdmpc2/common/world_model.py", "67-69"),

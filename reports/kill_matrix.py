@@ -58,6 +58,7 @@ def kill_matrix_document(
         rows=[_fault_row(fault, seeded.get(fault.id)) for fault in faults],
         reported=sum(bool(fault.source) for fault in faults),
         faults=len(faults),
+        kinds=len({fault.kind for fault in faults if not fault.source}),
         seeded=len(seeded),
         killed=sum(record.killed for record in seeded.values()),
         breakable=len(breakable),
