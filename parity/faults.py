@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 
 from parity.implementations import OperationTable
@@ -28,6 +29,7 @@ class Fault:
             when the fault is seeded, so that listing faults imports nothing heavy.
         caught_by: The claims that must notice it, as `D22/bins`.
         source: Where it was seen, if it was.
+        needs: The module without which it can not be seeded, and its claims not be measured.
     """
 
     id: str
@@ -36,6 +38,12 @@ class Fault:
     overrides: Callable[[], OperationTable]
     caught_by: tuple[str, ...]
     source: str = ""
+    needs: str = ""
+
+    @property
+    def seedable(self) -> bool:
+        """Whether what it needs is installed here."""
+        return not self.needs or importlib.util.find_spec(self.needs) is not None
 
 
 def load_faults() -> tuple[Fault, ...]:

@@ -29,12 +29,13 @@ class ClaimText:
 
 @dataclasses.dataclass(frozen=True)
 class FaultText:
-    """A fault as the registry has it."""
+    """A fault as the registry has it; `needs` is what must be installed to seed it."""
 
     id: str
     title: str
     kind: str
     source: str
+    needs: str = ""
 
 
 def kill_matrix_document(
@@ -92,6 +93,7 @@ def _kills(records: Iterable[FaultRecord]) -> dict[str, list[str]]:
 def _fault_row(fault: FaultText, record: FaultRecord | None) -> list[str]:
     if record is None:
         caught, outcome = "", "NOT MEASURED"
+        outcome += f": it needs {cell(fault.needs)}" if fault.needs else ""
     else:
         must = {name.casefold() for name in record.caught_by}
         caught = _by_entry(record.killers, must)

@@ -94,6 +94,12 @@ def test_a_run_that_was_cut_short_goes_on_where_it_was(here, sensitivity, capsys
     assert row(here, "F01").endswith("D1: **equal**; symlog: **also** |")
 
 
+def test_a_fault_is_not_seeded_where_what_it_needs_is_not_installed(here, sensitivity, capsys):
+    assert sensitivity(fault(), fault("X02", needs="a_simulator_that_nobody_has")) == 0
+    assert "X02 is not seeded: a_simulator_that_nobody_has" in capsys.readouterr().err
+    assert "| NOT MEASURED: it needs a_simulator_that_nobody_has |" in row(here, "X02")
+
+
 def test_what_is_missing_is_asked_of_a_folder(here, monkeypatch, capsys):
     assert main(["sensitivity", "--missing"]) == 2
     assert "--results" in capsys.readouterr().err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 from parity.faults import Fault
@@ -140,28 +139,34 @@ def _still() -> OperationTable:
     return {"environments.trajectory": wrong}
 
 
-# Where the claims that must notice them can be measured.
-_PLAYGROUND = (
+_SUITE = "mujoco_playground"
+
+FAULTS = (
+    Fault("X423", "a task that nobody has", KIND, _invented_task, ("E18/core-unavailable",)),
     Fault(
         "X424",
         "options that are not simulated with",
         KIND,
         _stock_options,
         ("E18/timesteps", "E18/integrators"),
+        needs=_SUITE,
     ),
-    Fault("X425", "actions one step late", KIND, _actions_late, ("E18/core-same-options",)),
+    Fault(
+        "X425",
+        "actions one step late",
+        KIND,
+        _actions_late,
+        ("E18/core-same-options",),
+        needs=_SUITE,
+    ),
     Fault(
         "X426",
         "a state that never moves",
         KIND,
         _still,
         ("E18/core-own", "E18/core-same-options"),
+        needs=_SUITE,
     ),
-)
-
-FAULTS = (
-    Fault("X423", "a task that nobody has", KIND, _invented_task, ("E18/core-unavailable",)),
-    *(_PLAYGROUND if find_spec("mujoco_playground") else ()),
     Fault(
         "X420",
         "an action repeat that runs past the end",

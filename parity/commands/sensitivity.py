@@ -55,6 +55,10 @@ def sensitivity(
     chosen = faults.select(faults.load_faults(), fault or ())
     if not chosen:
         raise options.UsageError("no fault is registered; reinstall world-model-parity")
+    for one in chosen:
+        if not one.seedable:
+            print(f"{one.id} is not seeded: {one.needs} is not installed", file=sys.stderr)
+    chosen = tuple(one for one in chosen if one.seedable)
     listed = registry.load_registry()
     kept = KillMatrix(results, listed, faults.load_faults()) if results else None
     if missing:
