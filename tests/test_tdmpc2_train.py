@@ -160,6 +160,19 @@ def test_every_step_is_stored_with_what_it_led_to(program):
     assert not state.learners.terminations.count.any()
 
 
+def test_an_episode_is_sampled_from_the_step_after_its_last_one_on(program):
+    """The reference stores it with the reset that follows."""
+    _, start, chunk = program
+    mode = train.Timed(CONFIG, Tape(LENGTH), CONFIG.schedule(Tape(LENGTH)))
+    state, *_ = until(chunk, start, 2 * LENGTH)
+    replay = jax.tree.map(lambda x: x[0], state.learners.replay)
+    starts = np.asarray(replay.observation)[:, :, 0, 0]
+    for steps, rounds in ((2 * LENGTH, 1), (2 * LENGTH + 1, 2)):
+        batches = [mode.sample(replay, jnp.int32(steps), jax.random.key(i)) for i in range(20)]
+        seen = np.concatenate([np.asarray(batch.observation)[0, :, 0] for batch in batches])
+        np.testing.assert_array_equal(np.unique(seen), np.unique(starts[:rounds]))
+
+
 def test_the_first_plan_starts_from_zeros_and_every_episode_forgets(program):
     """Rows T7, T8 and T11."""
     _, start, chunk = program

@@ -85,9 +85,13 @@ class Timed:
         )
 
     def sample(self, replay: Episodes, steps: Int[Array, ""], key: PRNGKeyArray) -> Batch:
-        """Draws a batch after so many steps of each environment."""
+        """Draws a batch after so many steps of each environment.
+
+        An episode is there from the step after its last one on: the reference stores it with the
+        next reset (`trainer/online_trainer.py:76-94@5f6fade`).
+        """
         agent = self.config.agent
-        where = episodes.draw(replay, steps, key, agent.batch_size, agent.horizon)
+        where = episodes.draw(replay, steps - 1, key, agent.batch_size, agent.horizon)
         return episodes.batch(replay, where, agent.horizon)
 
     def where_due(self, after: Any, before: Any) -> Any:
