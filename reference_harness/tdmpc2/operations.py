@@ -6,6 +6,7 @@ and classes; the modules joined here only build them, feed them and read them.
 
 from reference_harness.tdmpc2 import (
     checkpoints,
+    events,
     losses,
     networks,
     numerics,
@@ -26,4 +27,5 @@ OPERATIONS = {
     **replay.OPERATIONS,
     **tasks.OPERATIONS,
     **checkpoints.OPERATIONS,
+    **events.OPERATIONS,
 }

@@ -5,6 +5,8 @@ Runs inside the side environment.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,6 +28,19 @@ torch_replay = stock.ReplayBuffer
 COUNTS_ROWS = hasattr(stock, "SliceSampler")
 
 
+@contextlib.contextmanager
+def on_the_cpu() -> Iterator[None]:
+    """A replay that is made and filled within it is in the memory of the CPU."""
+    facade = Facade(
+        torch,
+        device=lambda *wanted: torch.device("cpu"),
+        # Too little for the storage, which then is in the memory of the CPU.
+        cuda=SimpleNamespace(mem_get_info=lambda: (0, 0)),
+    )
+    with replaced((stock, "torch", facade), (stock, "ReplayBuffer", _cpu_replay)):
+        yield
+
+
 def replay_slices(given, capacity, rows, horizon, batch, batches, seed):
     # The first commit counts the steps of an episode, later ones its rows.
     size = capacity * (rows if COUNTS_ROWS else rows - 1)
@@ -33,16 +48,10 @@ def replay_slices(given, capacity, rows, horizon, batch, batches, seed):
         **{"horizon": horizon, "batch_size": batch, "buffer_size": size, "steps": size},
         episode_length=rows - 1,
     )
-    facade = Facade(
-        torch,
-        device=lambda *wanted: torch.device("cpu"),
-        # Too little for the storage, which then is in the memory of the CPU.
-        cuda=SimpleNamespace(mem_get_info=lambda: (0, 0)),
-    )
     torch.manual_seed(seed)
     np.random.seed(seed)
     starts, torn = np.zeros((given, rows), np.int64), 0
-    with replaced((stock, "torch", facade), (stock, "ReplayBuffer", _cpu_replay)):
+    with on_the_cpu():
         replay = stock.Buffer(settings)
         for episode in range(given):
             row = torch.arange(rows)

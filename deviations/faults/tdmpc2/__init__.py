@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from deviations.faults.tdmpc2 import checkpoints, losses, networks, numerics, planner, replay, tasks
+from deviations.faults.tdmpc2 import (
+    checkpoints,
+    events,
+    losses,
+    networks,
+    numerics,
+    planner,
+    replay,
+    tasks,
+)
 from parity.faults import Fault
 
 FAULTS: tuple[Fault, ...] = (
@@ -13,4 +22,5 @@ FAULTS: tuple[Fault, ...] = (
     *replay.FAULTS,
     *tasks.FAULTS,
     *checkpoints.FAULTS,
+    *events.FAULTS,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from parity.core_subject.tdmpc2 import (
     checkpoints,
+    events,
     losses,
     networks,
     numerics,
@@ -24,4 +25,5 @@ TABLE = {
     **replay.TABLE,
     **tasks.TABLE,
     **checkpoints.TABLE,
+    **events.TABLE,
 }

@@ -45,6 +45,11 @@ def variant(chosen: Variant) -> Iterator[None]:
         _variants.pop()
 
 
+def asked() -> Variant:
+    """The variant that is asked."""
+    return _variants[-1]
+
+
 @functools.cache
 def _program(function: Callable, static: tuple, quickly: bool, name: str) -> Callable:
     del name

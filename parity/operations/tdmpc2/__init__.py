@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from parity.operations.tdmpc2 import (
     checkpoints,
+    events,
     losses,
     networks,
     numerics,
@@ -28,4 +29,5 @@ OPERATIONS = (
     *replay.OPERATIONS,
     *tasks.OPERATIONS,
     *checkpoints.OPERATIONS,
+    *events.OPERATIONS,
 )
