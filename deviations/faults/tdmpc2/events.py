@@ -186,7 +186,7 @@ SCHEDULE, TRAIN = "core.tdmpc2.schedule", "core.tdmpc2.train"
 
 FAULTS: tuple[Fault, ...] = (
     fault(
-        "X600",
+        "X700",
         "one update per tick, however many environments there are",
         KIND,
         EVENTS,
@@ -195,7 +195,7 @@ FAULTS: tuple[Fault, ...] = (
         "T28/core-ratio",
     ),
     fault(
-        "X601",
+        "X701",
         "seed steps not shared among the environments",
         KIND,
         EVENTS,
@@ -204,7 +204,7 @@ FAULTS: tuple[Fault, ...] = (
         "T7/core-burst",
     ),
     fault(
-        "X602",
+        "X702",
         "the last random step planned: ≥ in the place of >",
         KIND,
         EVENTS,
@@ -214,7 +214,7 @@ FAULTS: tuple[Fault, ...] = (
         "T28/exact",
     ),
     fault(
-        "X603",
+        "X703",
         "the burst multiplied by the updates per step",
         KIND,
         EVENTS,
@@ -222,7 +222,7 @@ FAULTS: tuple[Fault, ...] = (
         "T28/core-burst",
     ),
     fault(
-        "X604",
+        "X704",
         "updates per tick rounded down",
         KIND,
         EVENTS,
@@ -230,7 +230,7 @@ FAULTS: tuple[Fault, ...] = (
         "T28/core-ratio",
     ),
     fault(
-        "X605",
+        "X705",
         "updates per step ignored in the episodic mode",
         KIND,
         EVENTS,
@@ -238,7 +238,7 @@ FAULTS: tuple[Fault, ...] = (
         "T28/core-episodic",
     ),
     fault(
-        "X606",
+        "X706",
         "updates for environments that show an episode's last row",
         KIND,
         EVENTS,
@@ -246,7 +246,7 @@ FAULTS: tuple[Fault, ...] = (
         "T28/core-episodic",
     ),
     fault(
-        "X607",
+        "X707",
         "an episode sampled by the update that follows its last step",
         KIND,
         EVENTS,
@@ -254,7 +254,7 @@ FAULTS: tuple[Fault, ...] = (
         "T7/exact",
     ),
     fault(
-        "X610",
+        "X710",
         "one mean for the plans of all environments",
         KIND,
         EVENTS,
@@ -262,7 +262,7 @@ FAULTS: tuple[Fault, ...] = (
         "T7/core-memory",
     ),
     fault(
-        "X611",
+        "X711",
         "an episode of the first environment taken for one of all",
         KIND,
         EVENTS,
@@ -270,7 +270,7 @@ FAULTS: tuple[Fault, ...] = (
         "T7/core-memory",
     ),
     fault(
-        "X612",
+        "X712",
         "a new episode's plan started from the last one's mean",
         KIND,
         EVENTS,
@@ -279,34 +279,34 @@ FAULTS: tuple[Fault, ...] = (
         "T8/one",
     ),
     _direct(
-        "X613",
+        "X713",
         "the first plan started from an evaluation's mean, as the reference does",
         _evaluation_leaves_its_mean,
         "T8/core",
         "T9/core-mean",
     ),
-    _direct("X620", "an evaluation at step 0", _at_step_0, "T9/core-when"),
+    _direct("X720", "an evaluation at step 0", _at_step_0, "T9/core-when"),
     _direct(
-        "X621",
+        "X721",
         "evaluations that wait for the end of an episode",
         _at_the_end_of_an_episode,
         "T9/core-when",
     ),
     _direct(
-        "X622",
+        "X722",
         "the first evaluation an interval late",
         _one_interval_late,
         "T9/core-when",
         "T9/same-steps",
     ),
     _direct(
-        "X623",
+        "X723",
         "evaluations in the training environment, as the reference does",
         _in_the_training_environment,
         "T9/core-environment",
     ),
     fault(
-        "X624",
+        "X724",
         "evaluations that always start from the same states",
         KIND,
         EVENTS,
@@ -314,7 +314,7 @@ FAULTS: tuple[Fault, ...] = (
         "T9/core-starts",
     ),
     fault(
-        "X630",
+        "X730",
         "episodes that end by themselves not counted",
         KIND,
         EVENTS,
@@ -323,7 +323,7 @@ FAULTS: tuple[Fault, ...] = (
         "T10/core-last",
     ),
     fault(
-        "X631",
+        "X731",
         "an episode that ends by itself with its last step not counted",
         KIND,
         EVENTS,
@@ -331,7 +331,7 @@ FAULTS: tuple[Fault, ...] = (
         "T10/core-last",
     ),
     fault(
-        "X632",
+        "X732",
         "every end of an episode counted",
         KIND,
         EVENTS,
@@ -339,7 +339,7 @@ FAULTS: tuple[Fault, ...] = (
         "T10/core",
     ),
     _direct(
-        "X633",
+        "X733",
         "episodes that end by themselves refused in the episodic mode too",
         _refused_in_episodic_mode,
         "T10/core-episodic",
