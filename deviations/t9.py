@@ -55,10 +55,9 @@ def _later_ones(theirs: Answer, ours: Answer, asked: Inputs) -> float:
 def _starts(answer: Answer) -> np.ndarray:
     """The starts of all episodes in order, those of evaluations among those of training."""
     begins = np.flatnonzero(answer["step"][:, 0] == 0)
-    played = [
-        *((tick, 1, answer["start"][tick, :1]) for tick in begins.tolist()),
-        *zip(answer["evaluated"].tolist(), [0] * 99, answer["eval_start"], strict=False),
-    ]
+    played = [(tick, 1, answer["start"][tick, :1]) for tick in begins.tolist()]
+    for tick, starts in zip(answer["evaluated"].tolist(), answer["eval_start"], strict=True):
+        played.append((tick, 0, starts))  # before the training episode of that tick
     parts = [starts for *_, starts in sorted(played, key=lambda episode: episode[:2])]
     return np.concatenate(parts) if parts else np.zeros(0)
 

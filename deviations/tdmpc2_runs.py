@@ -61,15 +61,16 @@ def of(side: str, figures: Callable[[Answer, Inputs], np.ndarray | float]) -> Me
 
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
         implementation = reference if side == "reference" else subject
-        found = [
-            np.atleast_1d(figures(answer, asked)) if ticks(answer) else np.zeros(0)
-            for asked in questions(EVENTS, inputs)
-            for answer in [implementation(EVENTS, **asked)]
-        ]
-        if not all(part.size for part in found):
-            return Measurement(np.nan, np.nan, 0, inputs)
-        every = np.concatenate(found).astype(float)
-        return Measurement(float(every.min()), float(every.max()), len(every), inputs)
+        found, compared = [], 0
+        for asked in questions(EVENTS, inputs):
+            answer = implementation(EVENTS, **asked)
+            part = np.atleast_1d(figures(answer, asked)) if ticks(answer) else np.zeros(0)
+            if not part.size:
+                return Measurement(np.nan, np.nan, 0, inputs)
+            found.append(part.astype(float))
+            compared += ticks(answer)
+        every = np.concatenate(found)
+        return Measurement(float(every.min()), float(every.max()), compared, inputs)
 
     return measure
 
@@ -78,13 +79,14 @@ def between(figure: Callable[[Answer, Answer, Inputs], float]) -> Measure:
     """A figure of the reference's run and the core's, at most that of all runs."""
 
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-        worst, compared = -np.inf, 0
+        found, compared = [], 0
         for asked in questions(EVENTS, inputs):
             theirs, ours = (side(EVENTS, **asked) for side in (reference, subject))
             if not ticks(ours):
                 return Measurement(np.nan, np.nan, 0, inputs)
-            worst = max(worst, float(figure(theirs, ours, asked)))
+            found.append(figure(theirs, ours, asked))
             compared += min(ticks(theirs), ticks(ours))
+        worst = float(np.max(found))  # NaN, if one is
         return Measurement(worst, worst, compared, inputs)
 
     return measure

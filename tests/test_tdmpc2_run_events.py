@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from deviations import t9, t28, tdmpc2_runs
-from deviations.faults.tdmpc2.events import FAULTS
-from parity.core_subject.tdmpc2 import events
+from deviations.faults.tdmpc2.schedule import FAULTS
+from parity.core_subject.tdmpc2 import events, scripted
 from parity.operations import catalogue
 
 RUN = tdmpc2_runs.run(eval_every=5)(np.random.default_rng(0))
@@ -54,12 +54,12 @@ def test_a_fault_of_the_order_is_told(told):
 def test_means_of_others_are_no_own_ones():
     """A mean that is not a whole number's, shifted, or another environment's."""
     own = np.asarray([[7, 7, 0]], np.float32)[:, :, None]
-    assert events._origins(own).tolist() == [6]
-    assert events._origins(-own).tolist() == [-2]
-    assert events._origins(0 * own).tolist() == [-1]
-    assert events._origins(own + np.asarray([[[0], [0], [1]]])).tolist() == [-4]
+    assert scripted.origins(own).tolist() == [6]
+    assert scripted.origins(-own).tolist() == [-2]
+    assert scripted.origins(0 * own).tolist() == [-1]
+    assert scripted.origins(own + np.asarray([[[0], [0], [1]]])).tolist() == [-4]
     two = np.concatenate([own, own])  # number 7 of two environments is the first one's
-    assert events._origins(two).tolist() == [3, -4]
+    assert scripted.origins(two).tolist() == [3, -4]
 
 
 def test_an_answer_without_a_step_satisfies_nothing():

@@ -10,6 +10,7 @@ from deviations.faults.tdmpc2 import (
     numerics,
     planner,
     replay,
+    schedule,
     tasks,
 )
 from parity.faults import Fault
@@ -22,5 +23,6 @@ FAULTS: tuple[Fault, ...] = (
     *replay.FAULTS,
     *tasks.FAULTS,
     *checkpoints.FAULTS,
+    *schedule.FAULTS,
     *events.FAULTS,
 )

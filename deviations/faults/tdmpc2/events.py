@@ -1,30 +1,16 @@
-"""Faults of the order in which a run of TD-MPC2 does what."""
+"""Faults of what a plan starts from, of evaluations, and of how a run of TD-MPC2 ends."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from deviations.faults.replacing import Change, around
-from deviations.faults.tdmpc2.seeding import fault
+from deviations.faults.tdmpc2.seeding import fault, within
 from parity.faults import Fault
 from parity.implementations import OperationTable
 
 KIND = "order of a run"
 EVENTS = "run_events"
-
-
-def _in(module: str, name: str, wrong: Callable[..., Any]) -> Callable[[], list[Change]]:
-    """A function of one of the core's modules, or of a class there, around the sound one."""
-
-    def changes() -> list[Change]:
-        import importlib
-
-        path, _, owner = module.partition(":")
-        holder = importlib.import_module(path)
-        return around(getattr(holder, owner) if owner else holder, name, wrong)
-
-    return changes
 
 
 def _answered(change: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]):
@@ -49,48 +35,6 @@ def _jnp() -> Any:
     import jax.numpy as jnp
 
     return jnp
-
-
-# When to act and to learn.
-
-
-def _one_update(sound, stepped, updates_per_step):
-    return sound(1, updates_per_step)
-
-
-def _rounded_down(sound, stepped, updates_per_step):
-    return max(1, int(stepped * updates_per_step))
-
-
-def _ratio_ignored(sound, stepped, updates_per_step):
-    return sound(stepped, 1.0)
-
-
-def _changed_schedule(**changes: Callable[[Any, Any], Any]) -> Callable[[], list[Change]]:
-    """A schedule in which some counts are otherwise: functions of it and of its settings."""
-
-    def replacement() -> list[Change]:
-        import dataclasses
-
-        from core.tdmpc2.train_config import TrainConfig
-
-        def schedule(sound, config, environment):
-            found = sound(config, environment)
-            return dataclasses.replace(
-                found, **{name: change(found, config) for name, change in changes.items()}
-            )
-
-        return around(TrainConfig, "schedule", schedule)
-
-    return replacement
-
-
-def _held_ticks_too(sound, mode, updates, replay, stepped, tick):
-    return sound(mode, updates, replay, _jnp().ones_like(stepped), tick)
-
-
-def _at_once(sound, mode, replay, steps, key):
-    return sound(mode, replay, steps + 1, key)
 
 
 # What a plan starts from.
@@ -182,83 +126,13 @@ def _refused_in_episodic_mode(inputs, answer):
     return {**answer, "error": np.asarray(1, np.int64)}
 
 
-SCHEDULE, TRAIN = "core.tdmpc2.schedule", "core.tdmpc2.train"
-
 FAULTS: tuple[Fault, ...] = (
-    fault(
-        "X700",
-        "one update per tick, however many environments there are",
-        KIND,
-        EVENTS,
-        _in(SCHEDULE, "updates_for", _one_update),
-        "T7/core-updates",
-        "T28/core-ratio",
-    ),
-    fault(
-        "X701",
-        "seed steps not shared among the environments",
-        KIND,
-        EVENTS,
-        _changed_schedule(last_random=lambda found, config: found.burst),
-        "T7/core-phase",
-        "T7/core-burst",
-    ),
-    fault(
-        "X702",
-        "the last random step planned: ≥ in the place of >",
-        KIND,
-        EVENTS,
-        _changed_schedule(last_random=lambda found, config: found.last_random - 1),
-        "T7/exact",
-        "T7/core-phase",
-        "T28/exact",
-    ),
-    fault(
-        "X703",
-        "the burst multiplied by the updates per step",
-        KIND,
-        EVENTS,
-        _changed_schedule(burst=lambda found, config: int(found.burst * config.updates_per_step)),
-        "T28/core-burst",
-    ),
-    fault(
-        "X704",
-        "updates per tick rounded down",
-        KIND,
-        EVENTS,
-        _in(SCHEDULE, "updates_for", _rounded_down),
-        "T28/core-ratio",
-    ),
-    fault(
-        "X705",
-        "updates per step ignored in the episodic mode",
-        KIND,
-        EVENTS,
-        _in("core.tdmpc2.episodic", "updates_for", _ratio_ignored),
-        "T28/core-episodic",
-    ),
-    fault(
-        "X706",
-        "updates for environments that show an episode's last row",
-        KIND,
-        EVENTS,
-        _in("core.tdmpc2.episodic:Episodic", "_due", _held_ticks_too),
-        "T28/core-episodic",
-    ),
-    fault(
-        "X707",
-        "an episode sampled by the update that follows its last step",
-        KIND,
-        EVENTS,
-        _in("core.tdmpc2.timed:Timed", "sample", _at_once),
-        "T7/exact",
-    ),
     fault(
         "X710",
         "one mean for the plans of all environments",
         KIND,
         EVENTS,
-        _in("parity.core_subject.tdmpc2.events:Counting", "act", _first_mean_for_all),
+        within("parity.core_subject.tdmpc2.scripted:Counting", "act", _first_mean_for_all),
         "T7/core-memory",
     ),
     fault(
@@ -266,7 +140,7 @@ FAULTS: tuple[Fault, ...] = (
         "an episode of the first environment taken for one of all",
         KIND,
         EVENTS,
-        _in("parity.core_subject.tdmpc2.events:Counting", "act", _first_episode_for_all),
+        within("parity.core_subject.tdmpc2.scripted:Counting", "act", _first_episode_for_all),
         "T7/core-memory",
     ),
     fault(
@@ -274,7 +148,7 @@ FAULTS: tuple[Fault, ...] = (
         "a new episode's plan started from the last one's mean",
         KIND,
         EVENTS,
-        _in("core.tdmpc2.planner", "warm_start", _never_forgets),
+        within("core.tdmpc2.planner", "warm_start", _never_forgets),
         "T7/core-memory",
         "T8/one",
     ),
@@ -310,7 +184,7 @@ FAULTS: tuple[Fault, ...] = (
         "evaluations that always start from the same states",
         KIND,
         EVENTS,
-        _in(TRAIN, "play", _same_states),
+        within("core.tdmpc2.train", "play", _same_states),
         "T9/core-starts",
     ),
     fault(
@@ -318,7 +192,7 @@ FAULTS: tuple[Fault, ...] = (
         "episodes that end by themselves not counted",
         KIND,
         EVENTS,
-        _in("core.tdmpc2.terminations", "add", _uncounted),
+        within("core.tdmpc2.terminations", "add", _uncounted),
         "T10/core",
         "T10/core-last",
     ),
@@ -327,7 +201,7 @@ FAULTS: tuple[Fault, ...] = (
         "an episode that ends by itself with its last step not counted",
         KIND,
         EVENTS,
-        _in("core.tdmpc2.terminations", "add", _on_time_is_fine),
+        within("core.tdmpc2.terminations", "add", _on_time_is_fine),
         "T10/core-last",
     ),
     fault(
@@ -335,7 +209,7 @@ FAULTS: tuple[Fault, ...] = (
         "every end of an episode counted",
         KIND,
         EVENTS,
-        _in("core.tdmpc2.terminations", "add", _any_end),
+        within("core.tdmpc2.terminations", "add", _any_end),
         "T10/core",
     ),
     _direct(

@@ -5,10 +5,11 @@ The rest of the core, and the adapter that asks it, stay as they are.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from deviations.faults.replacing import Change, replaced
+from deviations.faults.replacing import Change, around, replaced
 from parity.faults import Fault
 from parity.implementations import OperationTable
 
@@ -73,3 +74,20 @@ def fault(
     else:
         overrides = seeded(id, operations, changes)
     return Fault(id, title, kind, overrides, caught, REPORTED if id.startswith("F") else "")
+
+
+def within(module: str, name: str, wrong: Callable[..., Any]) -> Callable[[], list[Change]]:
+    """Replaces a function by one that is given the sound one as its first argument.
+
+    Args:
+        module: Dotted name; `module:Class` for a method.
+        name: Of the function.
+        wrong: Takes its place.
+    """
+
+    def changes() -> list[Change]:
+        path, _, owner = module.partition(":")
+        holder = importlib.import_module(path)
+        return around(getattr(holder, owner) if owner else holder, name, wrong)
+
+    return changes
