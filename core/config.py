@@ -68,6 +68,12 @@ def _typed(field: dataclasses.Field, value: Any) -> Any:
     if type(value) is not wanted:
         raise ConfigError(
             f"{field.name} must be of type {wanted.__name__}, as its default "
-            f"{field.default!r} is; got {value!r}"
+            f"{field.default!r} is; got {shortened(value)}"
         )
     return value
+
+
+def shortened(value: Any) -> str:
+    """A value as Python writes it, cut to a length that fits into a sentence."""
+    text = repr(value)
+    return text if len(text) < 40 else f"{text[:30]}…"

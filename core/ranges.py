@@ -8,7 +8,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from core.config import ConfigError
+from core.config import ConfigError, shortened
 
 INT32_MAX = 2**31 - 1
 FLOAT32_MAX = float.fromhex("0x1.fffffep+127")
@@ -77,9 +77,7 @@ def check(ranges: Mapping[str, Range], key: str, value: Any) -> None:
         ConfigError: The value is outside.
     """
     if value not in ranges[key]:
-        text = repr(value)
-        shown = text if len(text) < 40 else f"{text[:30]}…"
-        raise ConfigError(f"{key} must be {ranges[key]}, not {shown}")
+        raise ConfigError(f"{key} must be {ranges[key]}, not {shortened(value)}")
 
 
 def check_all(ranges: Mapping[str, Range], settings: Any) -> None:

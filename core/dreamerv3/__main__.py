@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import cyclopts
+from core.training.command import AgentSettings, Options, Whole, command, execute, typed
 
-from core.training.command import EPILOGUE, AgentSettings, Options, execute, typed
-
-app = cyclopts.App(
-    name="python -m core.dreamerv3",
-    help="Train DreamerV3 on vector observations, or go on where the run in --logdir stopped.",
-    help_epilogue=EPILOGUE,
-    version_flags=[],
+app = command(
+    "python -m core.dreamerv3",
+    "Train DreamerV3 on vector observations, or go on where the run in --logdir stopped.",
 )
 
 
@@ -20,10 +16,10 @@ def train(
     options: Options,
     env: str = "CartPole-v1",
     size: str = "1m",
-    steps: int = 20_000,
-    n_envs: int = 16,
-    log_every: int = 2_000,
-    replay_capacity: int = 5_000_000,
+    steps: Whole = 20_000,
+    n_envs: Whole = 16,
+    log_every: Whole = 2_000,
+    replay_capacity: Whole = 5_000_000,
     agent: AgentSettings = None,
 ) -> None:
     """Train.

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import cyclopts
+from core.training.command import AgentSettings, Options, Whole, command, execute, typed
 
-from core.training.command import EPILOGUE, AgentSettings, Options, execute, typed
-
-app = cyclopts.App(
-    name="python -m core.tdmpc2",
-    help="Train TD-MPC2 on vector observations and continuous actions, or go on where the run in "
+app = command(
+    "python -m core.tdmpc2",
+    "Train TD-MPC2 on vector observations and continuous actions, or go on where the run in "
     "--logdir stopped.",
-    help_epilogue=EPILOGUE,
-    version_flags=[],
 )
 
 
@@ -20,13 +16,13 @@ def train(
     *,
     options: Options,
     env: str = "Pendulum-v1",
-    size: int = 1,
-    steps: int = 100_000,
-    n_envs: int = 1,
-    seed_steps: int | None = None,
+    size: Whole = 1,
+    steps: Whole = 100_000,
+    n_envs: Whole = 1,
+    seed_steps: Whole | None = None,
     updates_per_step: float = 1.0,
-    log_every: int = 1_000,
-    replay_capacity: int = 1_000_000,
+    log_every: Whole = 1_000,
+    replay_capacity: Whole = 1_000_000,
     replay_rounding: str = "ceil",
     episodic: bool = False,
     agent: AgentSettings = None,

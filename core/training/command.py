@@ -9,24 +9,55 @@ import ast
 import dataclasses
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
+import cyclopts
 from cyclopts import Parameter
 
 from core.compiled import default_folder
+from core.config import shortened
 from core.training.interruption import leave
 
 if TYPE_CHECKING:
     from core.training.run_config import RunConfig
     from core.training.train_config import TrainConfig
 
-AgentSettings = Annotated[dict[str, str] | None, Parameter(show=False)]
-EPILOGUE = (
+_EPILOGUE = (
     "Any key of the agent's configuration is an option too, as in "
     "--agent.learning_rate 1e-4 --agent.batch_size 8."
 )
+
+
+def _whole(wanted: type, tokens: Sequence[cyclopts.Token]) -> int:
+    """An integer as it was typed, which cyclopts would round."""
+    del wanted
+    text = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"it must be a whole number, not {shortened(text)}") from None
+
+
+AgentSettings = Annotated[dict[str, str] | None, Parameter(show=False)]
+Whole = Annotated[int, Parameter(converter=_whole)]
+
+
+def command(name: str, text: str) -> cyclopts.App:
+    """A command that trains, without its function.
+
+    Args:
+        name: As it is called.
+        text: What it is for.
+    """
+    return cyclopts.App(
+        name=name,
+        help=text,
+        help_epilogue=_EPILOGUE,
+        version_flags=[],
+        error_formatter=lambda error: f"error: {error}",
+    )
 
 
 @Parameter(name="*")
@@ -59,14 +90,14 @@ class Options:
     """
 
     logdir: Path
-    seeds: Annotated[tuple[int, ...], Parameter(consume_multiple=True)] = (0,)
-    action_repeat: int = 1
-    time_limit: int | None = None
-    eval_every: int = 0
-    eval_episodes: int = 10
+    seeds: Annotated[tuple[Whole, ...], Parameter(consume_multiple=True)] = (0,)
+    action_repeat: Whole = 1
+    time_limit: Whole | None = None
+    eval_every: Whole = 0
+    eval_episodes: Whole = 10
     save_every: float = 300.0
     tensorboard: bool = False
-    devices: int = 1
+    devices: Whole = 1
     cache: Path | None = None
 
     def run_config(self, train: TrainConfig, env: str) -> RunConfig:
