@@ -18,6 +18,10 @@ class CannotMeasureError(Exception):
     """No answer can be had here, and that is nobody's fault: NOT MEASURED, with the reason."""
 
 
+class NotHereError(CannotMeasureError):
+    """It can be answered, only not on this machine: what it needs is not installed or not there."""
+
+
 class AnswerError(Exception):
     """The implementation was asked for an operation that it offers, and failed to answer it."""
 
@@ -78,7 +82,7 @@ class InProcess(Implementation):
             raise CannotMeasureError(f"{self.name} does not offer {operation}")
         try:
             return dict(self._table[operation](**inputs))
-        except CannotMeasureError:  # it is offered, and something that it needs is not there
+        except CannotMeasureError:  # it is offered, and can not be answered
             raise
         except Exception as error:
             raise AnswerError(

@@ -9,7 +9,7 @@ from typing import Any
 from parity import exchanges, worst_input
 from parity.claims import Measurement, Verdict
 from parity.exchanges import Exchange, Noting, Question
-from parity.implementations import CannotMeasureError, Implementation
+from parity.implementations import CannotMeasureError, Implementation, NotHereError
 from parity.operations import Inputs
 from parity.registry import Claim, Entry
 from parity.sides import (
@@ -20,7 +20,7 @@ from parity.sides import (
     Unasked,
 )
 from reference_harness.errors import HarnessError
-from reports.records import StatedFigure, number
+from reports.records import NOT_HERE, StatedFigure, number
 
 
 class RunError(Exception):
@@ -128,7 +128,8 @@ def outcome(
         )
         verdict = claim.tolerance.judge(found)
     except CannotMeasureError as error:
-        return Outcome(Verdict.NOT_MEASURED, why=str(error) or "no reason was given")
+        why = NOT_HERE * isinstance(error, NotHereError) + (str(error) or "no reason was given")
+        return Outcome(Verdict.NOT_MEASURED, why=why)
     except SubjectAnswerError as error:
         return Outcome(Verdict.BROKEN, why=str(error), asked=error.inputs, notes=tuple(notes))
     except ReferenceAnswerError as error:

@@ -71,7 +71,7 @@ class Live(Implementation):
         self._start = start
         self._worker: Asked | None = None
         self._recording = Recording(pin, folder) if folder else None
-        self._absent = ""
+        self._absent: CannotMeasureError | None = None
 
     @property
     def worker(self) -> Asked:
@@ -81,12 +81,12 @@ class Live(Implementation):
             CannotMeasureError: The reference is not installed.
         """
         if self._absent:
-            raise CannotMeasureError(self._absent)
+            raise self._absent
         if self._worker is None:
             try:
                 self._worker = self._start(self.name)
             except CannotMeasureError as error:
-                self._absent = str(error)
+                self._absent = error
                 raise
         return self._worker
 

@@ -14,6 +14,8 @@ class Results:
     """One folder of results.
 
     Attributes:
+        outlived: What could not be measured here and has an older measurement, which stays:
+            names of claims, with the reasons.
         records: Where the records are, one file per entry.
         junit: The claims of the last run, for continuous-integration services.
         document: All records and the registry's prose, in Markdown.
@@ -25,6 +27,7 @@ class Results:
         self.junit = folder / "junit.xml"
         self.document = folder / "deviations.md"
         self.figure = folder / "margins.svg"
+        self.outlived: dict[str, str] = {}
         self._registry = registry
 
     def check(self, entries: Iterable[Entry], subject: str) -> None:
@@ -46,6 +49,9 @@ class Results:
         claims = [claim.id for claim in self._registry[record.entry].claims]
         merged = record.merged_into(self._older(record.entry), claims)
         record_files.write_entry(self.records, merged)
+        for claim in record.claims:
+            if claim not in merged.claims:
+                self.outlived[f"{record.entry}/{claim.claim}"] = claim.why
 
     def write_documents(self, run: Iterable[EntryRecord]) -> None:
         """Writes the documents of a run that is over.

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from parity.implementations import AnswerError, CannotMeasureError, Implementation
+from parity.implementations import (
+    AnswerError,
+    CannotMeasureError,
+    Implementation,
+    NotHereError,
+)
 from parity.operations import Answer, Inputs
 
 if TYPE_CHECKING:
@@ -92,7 +97,8 @@ def start_reference(
         environment: Variables that the worker gets beside the inherited ones.
 
     Raises:
-        CannotMeasureError: The pin is not installed here.
+        NotHereError: The pin is not installed here.
+        CannotMeasureError: Nothing here can ask it.
         HarnessError: Its installation is damaged.
     """
     from reference_harness import installation
@@ -104,7 +110,7 @@ def start_reference(
         raise CannotMeasureError(f"nobody has written operations that ask {known.name} yet")
     found = installation.find(known)
     if found is None:
-        raise CannotMeasureError(str(installation.not_installed(known)))
+        raise NotHereError(str(installation.not_installed(known)))
     return Worker(
         known.name,
         found.python,

@@ -22,6 +22,9 @@ SCHEMA_PATH = Path(__file__).with_name("records.schema.json")
 # JSON has no infinities and no NaN, so those three are written as words.
 Number = float | Literal["inf", "-inf", "nan"]
 
+# How `ClaimRecord.why` begins where the claim can be measured, only not on this machine.
+NOT_HERE = "not here: "
+
 VerdictName = Literal["HOLDS", "BROKEN", "NOT MEASURED"]
 SourceName = Literal["recorded", "live", "none"]
 
@@ -62,7 +65,8 @@ class ClaimRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         reason: Why that tolerance.
         stated: The table's own figure, if it has one.
         verdict: HOLDS, BROKEN or NOT MEASURED.
-        why: Why it was not measured, or what went wrong beside the figure; else "".
+        why: Why it was not measured, or what went wrong beside the figure; else "". Begins with
+            "not here: " where another machine could measure it.
         measured: The worst figure, or the range; "" where nothing was measured.
         low: The least measured figure.
         high: The greatest.
@@ -123,6 +127,15 @@ class ClaimRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """What makes a record the successor of another."""
         return (self.claim, self.pin or "", self.source)
 
+    def outlived_by(self, measured: ClaimRecord | None) -> bool:
+        """Whether an older measurement stands, because this one could not be made here."""
+        said = ("statement", "about", "tolerance", "bound", "reason", "operations")
+        return (
+            measured is not None
+            and self.why.startswith(NOT_HERE)
+            and all(getattr(self, name) == getattr(measured, name) for name in said)
+        )
+
 
 class EntryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All measurements of one registry entry for one subject."""
@@ -138,7 +151,9 @@ class EntryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """This record, with those claims of an older one that it does not replace.
 
         A claim replaces an older one of the same pin and source, and one that was not
-        measured at that pin. What is kept keeps the provenance under which it was measured.
+        measured at that pin. Only what this machine lacks the means to measure leaves an older
+        measurement of the same claim standing. What is kept keeps the provenance under which
+        it was measured.
 
         Args:
             older: The record to add to; one of another subject adds nothing.
@@ -147,7 +162,9 @@ class EntryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """
         if older is None or older.provenance.subject != self.provenance.subject:
             return self
-        fresh = {claim.key for claim in self.claims}
+        measured = {claim.key: claim for claim in older.claims if claim.verdict != "NOT MEASURED"}
+        new = [claim for claim in self.claims if not claim.outlived_by(measured.get(claim.key))]
+        fresh = {claim.key for claim in new}
         answered = {claim.key[:2] for claim in self.claims}
         kept = [
             msgspec.structs.replace(claim, provenance=claim.provenance or older.provenance)
@@ -157,9 +174,9 @@ class EntryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
             and (registered is None or claim.claim in registered)
         ]
         rank = {claim_id: place for place, claim_id in enumerate(registered or ())}
-        pins = list(dict.fromkeys(claim.pin for claim in (*self.claims, *kept)))
+        pins = list(dict.fromkeys(claim.pin for claim in (*new, *kept)))
         claims = sorted(
-            (*self.claims, *kept),
+            (*new, *kept),
             key=lambda claim: (
                 rank.get(claim.claim, len(rank)),
                 claim.claim,

@@ -8,6 +8,7 @@ from small_registry import REGISTRY, claim, entry
 
 from parity.cli import main
 from parity.registry import Registry
+from reports.records import read_folder
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -38,3 +39,30 @@ def test_a_row_of_somebody_else_is_in_the_documents_of_who_measured_it_alone(her
     register(monkeypatch, Registry([*REGISTRY, guest]))  # a row of ours may not be left out
     (here / "parity-results" / "records" / "X1.json").unlink()
     assert main(["report", "--check"]) == 1
+
+
+def test_what_lacks_a_package_here_keeps_its_record_and_the_output_says_so(here, capsys):
+    assert run() == 0
+    records = here / "parity-results" / "records"
+    before = records_of(records)
+    subject = here / "theirs.py"
+    lacking = "from parity.implementations import NotHereError\n" + subject.read_text()
+    lacking = lacking.replace(
+        "    return", "    raise NotHereError('it needs a package')\n    return"
+    )
+    subject.write_text(lacking)
+    capsys.readouterr()
+    assert run() == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "4 NOT MEASURED" in printed
+    assert "as measured earlier: D1/equal, D1/small, symlog/also (not here: it needs a" in printed
+    assert records_of(records) == before
+    # An operation that is offered no longer is another matter.
+    subject.write_text(subject.read_text().replace('symlog"', 'symexp"'))
+    assert run() == 0
+    assert {verdict for _, verdict in records_of(records)} == {"NOT MEASURED"}
+
+
+def records_of(folder):
+    read = read_folder(folder).values()
+    return [(claim.key, claim.verdict) for record in read for claim in record.claims]

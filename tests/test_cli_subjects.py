@@ -15,9 +15,9 @@ pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_a_subject_may_be_a_module_of_the_working_directory(here, capsys):
-    (here / "my_port.py").write_text(SUBJECT.replace('NAME = "theirs"', ""))
-    assert run("--json", subject="my_port") == 0
-    assert json.loads(capsys.readouterr().out)[0]["provenance"]["subject"] == "my_port"
+    (here / "their_module.py").write_text(SUBJECT.replace('NAME = "theirs"', ""))
+    assert run("--json", subject="their_module") == 0
+    assert json.loads(capsys.readouterr().out)[0]["provenance"]["subject"] == "their_module"
 
 
 def test_a_subject_in_an_environment_of_its_own(here, capsys):

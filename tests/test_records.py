@@ -135,6 +135,34 @@ def test_merging_drops_an_older_claim_that_was_not_measured_and_now_is():
     assert keys(merged) == [("a", "HOLDS"), ("b", "NOT MEASURED")]
 
 
+def test_what_can_not_be_measured_here_leaves_what_was_measured_elsewhere():
+    here = {"verdict": "NOT MEASURED", "why": f"{records.NOT_HERE}there is no GPU"}
+    older = entry(
+        "D22", claim("a"), claim("b", "BROKEN"), claim("c"), claim("d", "NOT MEASURED"), created="x"
+    )
+    fresh = entry(
+        "D22",
+        claim("a", **here),
+        claim("b", **here),
+        claim("c", "NOT MEASURED"),  # for another reason
+        claim("d", **here),
+    )
+    merged = fresh.merged_into(older)
+    expected = [("a", "HOLDS"), ("b", "BROKEN"), ("c", "NOT MEASURED"), ("d", "NOT MEASURED")]
+    assert keys(merged) == expected
+    assert [c.provenance.created for c in merged.claims if c.provenance] == ["x", "x"]
+    assert merged.claims[3].why == here["why"]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"tolerance": "≤ 2"}, {"statement": "Another."}, {"source": "live"}]
+)
+def test_a_claim_that_has_changed_is_not_measured_by_its_older_outcome(changed):
+    here = {"verdict": "NOT MEASURED", "why": f"{records.NOT_HERE}there is no GPU"}
+    merged = entry("D22", claim("a", **here, **changed)).merged_into(entry("D22", claim("a")))
+    assert ("a", "NOT MEASURED") in keys(merged)
+
+
 def test_merging_drops_claims_that_the_registry_no_longer_has_and_keeps_its_order():
     older = entry("D22", claim("a"), claim("renamed"), claim("z"))
     merged = entry("D22", claim("m")).merged_into(older, registered=["z", "m", "a"])

@@ -16,11 +16,12 @@ from small_registry import (
 from test_runner import only
 
 from parity.claims import Measurement
-from parity.implementations import CannotMeasureError, InProcess
+from parity.implementations import CannotMeasureError, InProcess, NotHereError
 from parity.operations import Array
 from parity.recorder import record
 from parity.references import References, staleness
 from parity.runner import run
+from parity.workers import start_reference
 from reference_harness.errors import HarnessError
 from reference_harness.recordings import Recording
 
@@ -139,3 +140,9 @@ def test_staleness_of_integers_is_exact():
     assert staleness(counts, big, big) == (0.0, 0.0)
     far, allowed = staleness(counts, big + np.array([1, 0]), big)
     assert far >= 1 > allowed
+
+
+def test_a_pin_that_is_not_installed_could_be_asked_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_MODEL_PARITY_HOME", str(tmp_path))
+    with pytest.raises(NotHereError, match="parity reference install"):
+        start_reference(PIN)

@@ -143,4 +143,10 @@ def _print(
             print_summary(Console(), records, links)
     report = sys.stderr if json else sys.stdout
     options.print_stale(stale, report)
+    if kept.outlived:
+        print(
+            f"Kept in {kept.records}, as measured earlier: {', '.join(kept.outlived)} "
+            f"({'; '.join(dict.fromkeys(kept.outlived.values()))})",
+            file=report,
+        )
     print(f"Records in {kept.records}, {kept.junit}, {kept.document}", file=report)

@@ -22,7 +22,7 @@ from core.training.program import RunState, Train
 from parity.core_subject.dreamerv3.rows import Scripted
 from parity.core_subject.dreamerv3.stand_in import Counting, StandIn
 from parity.core_subject.running import quick_jit
-from parity.implementations import CannotMeasureError
+from parity.implementations import NotHereError
 from parity.operations import Answer
 
 TINY = {"deter": 3, "stoch": 2, "classes": 4, "blocks": 1, "warmup": 3, "learning_rate": 0.03}
@@ -114,7 +114,7 @@ def repeated_run(seed, ticks, platform, key: Callable[[int], jax.Array] = _keys)
     try:
         (device, *_) = jax.devices(platform)
     except RuntimeError:
-        raise CannotMeasureError(f"there is no {platform.upper()} here") from None
+        raise NotHereError(f"there is no {platform.upper()} here") from None
     with jax.default_device(device), _compiled_anew():
         _, init, chunk = _resumable.__wrapped__()
         state, _ = chunk(init(key(seed)), jnp.int32(ticks))

@@ -13,7 +13,7 @@ import numpy as np
 from core.environments import environment_names
 from core.environments.environment import EnvironmentSetupError
 from core.environments.playground_adapter import PlaygroundEnvironment
-from parity.implementations import CannotMeasureError
+from parity.implementations import NotHereError
 from parity.operations import Answer
 
 
@@ -22,7 +22,7 @@ def _environment(task: str) -> PlaygroundEnvironment:
     try:
         return PlaygroundEnvironment(task)
     except EnvironmentSetupError as error:
-        raise CannotMeasureError(str(error)) from None
+        raise NotHereError(str(error)) from None
 
 
 @cache
