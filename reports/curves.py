@@ -182,7 +182,7 @@ def main(
     """
     output = output or runs[0] / "curves.svg"
     try:
-        curves = [curve for run in runs for curve in read_curves(run, metric)]
+        curves = [curve for run in dict.fromkeys(runs) for curve in read_curves(run, metric)]
         draw_curves(curves, output, metric)
     except CurvesError as error:
         print(f"error: {error}", file=sys.stderr)

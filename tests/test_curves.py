@@ -58,6 +58,12 @@ def test_a_reader_that_has_enough_sees_no_complaint(tmp_path):
     assert (run / "curves.svg").exists()
 
 
+def test_a_run_that_is_named_twice_counts_once(tmp_path, capsys):
+    run = write_log(tmp_path / "run", [entry(1, 0, 1.0)])
+    curves.main((run, run))
+    assert capsys.readouterr().out.count("seed 0") == 1
+
+
 def test_the_mean_is_over_rows_that_all_seeds_have():
     seeds = [curves.Curve("run", 0, [1, 2], [2.0, 4.0]), curves.Curve("run", 1, [2, 3], [8.0, 9.0])]
     assert curves._mean(seeds) == ([2], [6.0])
