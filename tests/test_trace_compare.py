@@ -171,6 +171,24 @@ def test_a_quotient_of_noise_by_noise_decides_nothing():
     assert diverging(step_of(comparator(), clear, exact=exact))
 
 
+class NoOptimiser:
+    """Conditions that nothing is asked of."""
+
+    def measure(self, *about):
+        pass
+
+
+@pytest.mark.parametrize(("off", "diverges"), [(1.2e-6, False), (2e-6, True)])
+def test_what_others_are_off_by_is_granted_and_zeros_are_no_others(off, diverges):
+    exact = {"gradient/exact": np.ones(1), "gradient/a": np.ones(1), "gradient/b": np.ones(1)}
+    exact |= {f"gradient/unreached{i}": np.zeros(1) for i in range(4)}
+    near = {name: value * (1 + 4e-7 * name.endswith(("a", "b"))) for name, value in exact.items()}
+    subject = {**near, "gradient/exact": np.asarray([1 + off])}
+    names = [Quantity(name, "gradient") for name in exact]
+    found = Comparator(NoOptimiser(), "float32").step(names, subject, near, exact)
+    assert diverging(found) == ["gradient/exact"] * diverges
+
+
 def test_a_missing_or_misshapen_array_diverges():
     found = step_of(comparator(), {f"gradient/{LEAF}": np.zeros((2, 1))})
     assert first_divergence(found).problem == "it has the shape (2, 1), the reference's (2,)"
