@@ -25,9 +25,8 @@ from parity.operations import catalogue
 
 CORE = "core"
 
-# In no catalogue, because what it answers with is up to the subject: see
-# `parity.trace.dreamerv3.port`.
-TRAINING_STEP = "dreamerv3.training_step"
+# In no catalogue, because what they answer with is up to the subject: see `parity.trace.port`.
+TRAINING_STEPS = ("dreamerv3.training_step", "tdmpc2.training_step")
 
 
 class SubjectError(Exception):
@@ -88,7 +87,7 @@ def check_names(spec: str, names: Any) -> None:
     """Raises `SubjectError` unless there is a name, and all are operations of the catalogue."""
     if not names:
         raise SubjectError(f"OPERATIONS of {spec} is empty; name at least one operation")
-    known = (*catalogue(), TRAINING_STEP)
+    known = (*catalogue(), *TRAINING_STEPS)
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)

@@ -6,11 +6,10 @@ from test_trace_compare import REFERENCE
 
 from parity.cli import main
 from parity.implementations import CannotMeasureError, InProcess
-from parity.subjects import TRAINING_STEP
 from parity.trace import report
 from parity.trace.dreamerv3 import reference as references
 from parity.trace.dreamerv3.answers import LiveAnswers, recorded_answers
-from parity.trace.dreamerv3.port import TracedPort
+from parity.trace.dreamerv3.port import TRAINING_STEP, TracedPort
 from parity.trace.dreamerv3.problem import make_noise, make_problem, make_rows
 from parity.trace.dreamerv3.quantities import renamed
 from parity.trace.dreamerv3.reference import ReferenceState

@@ -1,19 +1,24 @@
 """Step parity of TD-MPC2: the recorded reference, and whether a wrong state or step shows."""
 
 import functools
+import json
 
 import numpy as np
 import pytest
 
 from core.tdmpc2.config import ERAS
 from parity.cli import main
+from parity.implementations import InProcess
 from parity.registry import load_registry
 from parity.trace import report
 from parity.trace.run import Tracer
 from parity.trace.sides import NameMapError
 from parity.trace.tdmpc2.answers import recorded_answers
-from parity.trace.tdmpc2.names import match, translate
+from parity.trace.tdmpc2.names import NETWORKS, match, translate
+from parity.trace.tdmpc2.port import TRAINING_STEP, TracedPort
 from parity.trace.tdmpc2.problem import make_batch, make_problem
+from parity.trace.tdmpc2.quantities import renamed
+from parity.trace.tdmpc2.reference import ReferenceState
 from parity.trace.tdmpc2.subject import TracedCore
 from parity.trace.tdmpc2.traced import ROWS, TracedProblem
 
@@ -92,6 +97,66 @@ def test_what_is_carried_over_wrongly_is_found_where_it_first_acts(change, where
     first = traced(multitask, subject=Changed(multitask, change)).first
     assert first is not None
     assert first.quantity.name == where
+
+
+def as_port(problem, change):
+    """The core as a port: it is told everything by plain names, and answers by them."""
+    side = core(multitask=True)
+
+    def training_step(parameters, target_q, left_over, scale, updates, batch, noise, **rest):
+        state = {f"parameter/{theirs(k)}": v for k, v in parameters.items()}
+        state |= {f"parameter/target_{theirs(k)[2:]}": v for k, v in target_q.items()}
+        state |= {f"left_over/{theirs(k)}": v for k, v in left_over.items()}
+        reference = ReferenceState(state | {"scale": scale, "updates": np.int64(updates)})
+        names = side.names(reference)
+        before = change(side.carried_over(reference, names))
+        batch |= {f"plan/{k}": v for k, v in rest["plan"].items()}
+        noise |= {f"plan/{k}": v for k, v in rest["plan_noise"].items()}
+        found, _ = side.step(before, batch, noise)
+        return renamed(found, {name: name.replace("/affine/", "/") for name in names.names})
+
+    return TracedPort(problem, InProcess("port", {TRAINING_STEP: training_step}))
+
+
+def theirs(name):
+    network, _, leaf = name.partition("/")
+    return "_".join([NETWORKS.get(network, network), *leaf.split("/")]) if leaf else name
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [(lambda s: s, None), (lambda s: s._replace(target_q=s.params.model.q), "target_values")],
+)
+def test_a_port_is_traced_to_where_it_parts(change, where):
+    port = as_port(make_problem(PIN, multitask=True), change)
+    found = traced(multitask=True, subject=port)
+    assert found.not_offered == ()
+    assert (found.first and found.first.quantity.name) == where
+    assert "target_q/q/out/kernel" in [d.quantity.name for d in found.differences]
+
+
+def test_a_port_of_one_quantity_is_compared_in_it(tmp_path, capsys):
+    port = tmp_path / "port.py"
+    port.write_text(
+        "def training_step(updates, **rest):\n"
+        "    import numpy as np\n"
+        "    return {'updates': np.int64(updates + 1)}\n"
+        "OPERATIONS = {'tdmpc2.training_step': training_step}\n"
+    )
+    command = ["trace", "tdmpc2", "--single", "--start", "spread", "--subject", str(port)]
+    assert main([*command, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert [d["quantity"] for d in found["differences"]] == ["updates"]
+    assert "gradient/encoder/out/kernel" in found["not_offered"]
+    port.write_text(port.read_text().replace("+ 1", "+ 2"))
+    assert main([*command, "--json"]) == 1
+
+
+def test_the_signature_lists_inputs_and_quantities(capsys):
+    assert main(["trace", "tdmpc2", "--quantities", "--single"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "    encoder/hidden0/kernel: float32 [9, 8]" in lines
+    assert "  plan_latent: float32 [12]; the encoded observation" in lines
 
 
 def test_names_are_one_to_one():

@@ -21,5 +21,5 @@ app.command(
 app.command(
     "parity.commands.trace_tdmpc2:tdmpc2",
     name="tdmpc2",
-    help="Trace a plan and an update of TD-MPC2, of one task or several.",
+    help="Trace a plan and an update of TD-MPC2, of the core or of a port.",
 )

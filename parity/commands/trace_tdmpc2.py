@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from core.tdmpc2.config import ERAS
+from parity import subjects
 from parity.commands import options, tracing
 from parity.trace.run import Tracer
 from parity.trace.sides import STARTS, Answers
 from parity.trace.tdmpc2 import reference
 from parity.trace.tdmpc2.answers import LiveAnswers, recorded_answers
+from parity.trace.tdmpc2.port import TracedPort
 from parity.trace.tdmpc2.problem import Problem, make_problem
 from parity.trace.tdmpc2.subject import TracedCore
 from parity.trace.tdmpc2.traced import TracedProblem
@@ -28,6 +33,9 @@ def tdmpc2(
     steps: tracing.Count = 1,
     batch: tracing.Optional = None,
     seed: tracing.Seed = 0,
+    subject: str = subjects.CORE,
+    subject_python: Annotated[Path | None, Parameter(show_default=False)] = None,
+    quantities: options.Flag = False,
     live: options.Flag = False,
     record: options.Flag = False,
     every: options.Flag = False,
@@ -50,6 +58,10 @@ def tdmpc2(
         steps: How many plans and updates from each start.
         batch: Sequences in a batch.
         seed: Of batches and draws.
+        subject: Who plans and updates: core, or a module or a .py file whose OPERATIONS has
+            tdmpc2.training_step.
+        subject_python: The interpreter of the environment that the subject needs.
+        quantities: Only list what such a function is given, and what it may answer with.
         live: Ask the installed reference, instead of what was recorded of it (at size tiny).
         record: Ask the installed reference, and keep its answers as the recording.
         every: Show every parameter's gradient and moments, not only the worst.
@@ -62,6 +74,11 @@ def tdmpc2(
     era = known.commit[:SHORT_HASH]
     if era not in ERAS:
         raise options.UsageError(f"{known.name} can not be traced; give one of {', '.join(ERAS)}")
+    foreign = subject != subjects.CORE
+    if foreign and steps > 1:
+        raise options.UsageError("a port is asked for one step; leave out --steps")
+    if foreign and record:
+        raise options.UsageError("--record needs no subject; leave out --subject")
     kinds = (False,) * single + (True,) * multitask
     problems = [
         make_problem(era, size, multitask=several, batch=batch, seed=seed)
@@ -69,13 +86,22 @@ def tdmpc2(
     ]
     with (
         tracing.understood(),
+        subjects.opened(subject, subject_python) as implementation,
         _answers(known.name, live=live or record, record=record) as answers,
     ):
         theirs = [answers(problem) for problem in problems]
         for side in theirs:
             side.check(start or STARTS, steps)
+        if quantities:
+            print("\n".join(TracedPort(problems[0], implementation).signature(theirs[0])))
+            return 0
         tracers = (
-            Tracer(TracedProblem(problem), side, TracedCore(problem), progress=tracing.progress)
+            Tracer(
+                TracedProblem(problem),
+                side,
+                TracedPort(problem, implementation) if foreign else TracedCore(problem),
+                progress=tracing.progress,
+            )
             for problem, side in zip(problems, theirs, strict=True)
         )
         return tracing.run(

@@ -83,8 +83,8 @@ class TracedCore:
 
     def step(self, before: TrainState, batch: Arrays, noise: Arrays) -> tuple[Arrays, TrainState]:
         """One plan and one update from the same state: their arrays, and the state after."""
-        inputs, batch = _parted(batch)
-        plan_noise, noise = _parted(noise)
+        inputs, batch = parted(batch)
+        plan_noise, noise = parted(noise)
         plan = self._plan(
             before.params,
             jnp.asarray(inputs["observation"]),
@@ -192,7 +192,7 @@ def _tree(leaves: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return tree
 
 
-def _parted(arrays: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def parted(arrays: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Those of the plan, and those of the update."""
     plan = {k.partition("/")[2]: v for k, v in arrays.items() if k.startswith(f"{PLAN}/")}
     return plan, {k: v for k, v in arrays.items() if not k.startswith(f"{PLAN}/")}
