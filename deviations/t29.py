@@ -2,7 +2,280 @@
 
 from __future__ import annotations
 
-from parity.registry import Entry, Source
+import dataclasses
+
+import numpy as np
+
+from deviations import t29_measurements as measured
+from parity.agreements.tdmpc2.losses import AGREEMENTS
+from parity.claims import AtMost, Equals, Stated, Within
+from parity.operations import Inputs
+from parity.registry import Claim, Entry, Source
+
+BETWEEN, HEAD = "tdmpc2-eece801", "tdmpc2-e9f5932"
+ROUNDED = 1e-4  # of the cross entropy of ends: see `_SUMMED`
+STEPS = measured.SEED_STEPS + 1
+HELD = 6  # of the first 25 rows: those with which episodes of 3 steps end
+
+
+def _capacities(rng: np.random.Generator) -> Inputs:
+    del rng
+    sizes = ({"buffer_size": 300, "steps": 1000}, {"buffer_size": 900, "steps": 200})
+    return {"variants": [{**size, "envs": 1} for size in sizes]}
+
+
+def _three_environments(rng: np.random.Generator) -> Inputs:
+    del rng
+    return {"buffer_size": 1000, "steps": 100, "envs": 3}
+
+
+def _run(rng: np.random.Generator) -> Inputs:
+    del rng
+    return measured.run()
+
+
+def _runs(rng: np.random.Generator) -> Inputs:
+    del rng
+    return {"variants": [measured.run(1), measured.run(2)]}
+
+
+def _short_run(rng: np.random.Generator) -> Inputs:
+    del rng
+    return measured.run(length=1)
+
+
+_CHANCE = (
+    "A share of 10,240 draws; 5 σ is exceeded by chance once in 2 million, and some 50 are seen."
+)
+_COUNTED = "They are counted."
+_DECIDED = "A value is that of all that follows or that of what comes before the end."
+_SUMMED = (
+    "The total is ten times the cross entropy and known to some ε; a loss that is there or is not "
+    "differs by 1."
+)
+(_TARGETS,) = (e.claim("equal") for e in AGREEMENTS if e.id == "tdmpc2-td-targets-terminated")
+
+CLAIMS = (
+    Claim(
+        "reference-shares",
+        "Of episodes of 3, 4, 5, 10 and 50 rows, the reference never samples the first and each "
+        "of the others as often, from any of its rows but the last three, and across no end.",
+        AtMost(5, "σ"),
+        _CHANCE,
+        (measured.SLICES,),
+        measured.whole,
+        measured.shares("reference"),
+        about="reference",
+        stated=Stated("a uniform episode of ≥ H+1 rows, a uniform offset", 0, 5),
+    ),
+    Claim(
+        "core-shares",
+        "So does the core.",
+        AtMost(5, "σ"),
+        _CHANCE,
+        (measured.SLICES,),
+        measured.whole,
+        measured.shares("subject"),
+        about="subject",
+        stated=Stated("the same sampling distribution", 0, 5),
+    ),
+    Claim(
+        "reference-tail",
+        "An episode that is being overwritten keeps its share in the reference, of what is left.",
+        AtMost(5, "σ"),
+        _CHANCE,
+        (measured.SLICES,),
+        measured.overwritten,
+        measured.shares("reference"),
+        about="reference",
+        stated=Stated("an overwritten episode keeps its stored tail", 0, 5),
+    ),
+    Claim(
+        "core-tail",
+        "And in the core.",
+        AtMost(5, "σ"),
+        _CHANCE,
+        (measured.SLICES,),
+        measured.overwritten,
+        measured.shares("subject"),
+        about="subject",
+        stated=Stated("an overwritten episode keeps its stored tail", 0, 5),
+    ),
+    Claim(
+        "reference-refuses",
+        "The reference fails where no episode has H + 1 rows.",
+        Equals(0, "of 2 replays"),
+        "It can be sampled or not; one with such an episode can.",
+        (measured.SLICES,),
+        measured.short,
+        measured.refused("reference"),
+        about="reference",
+    ),
+    Claim(
+        "core-refuses",
+        "The core knows of it, and does not sample.",
+        Equals(0, "of 2 replays"),
+        "It can be sampled or not; one with such an episode can.",
+        (measured.SLICES,),
+        measured.short,
+        measured.refused("subject"),
+        about="subject",
+    ),
+    Claim(
+        "capacity",
+        "With one environment both hold min(buffer_size, steps) rows.",
+        Equals(0, "of 2 capacities"),
+        _COUNTED,
+        (measured.CAPACITY,),
+        _capacities,
+        measured.capacities,
+        stated=Stated("min(buffer_size, steps) rows", 0, 0),
+    ),
+    Claim(
+        "core-capacity",
+        "With three environments and a run of 100 rows, the core holds 34 of each.",
+        Equals(34, "rows"),
+        "ceil(100 / 3).",
+        (measured.CAPACITY,),
+        _three_environments,
+        measured.core_capacity,
+        about="subject",
+        core_only=True,
+        stated=Stated("ceil(min(buffer_size, total) / n_envs)", 34, 34),
+    ),
+    dataclasses.replace(
+        _TARGETS,
+        id="targets",
+        statement="The targets are the same, where some steps terminate.",
+        reason="See tdmpc2-td-targets/equal; a product with 0 or 1 is exact.",
+        stated=Stated("The same targets", 0, 4),
+    ),
+    Claim(
+        "reference-loss",
+        "The reference has a head that predicts ends, whose cross entropy is part of its loss.",
+        Within(1 - ROUNDED, 1 + ROUNDED, "of the cross entropy of ends"),
+        _SUMMED,
+        (measured.LOSS,),
+        measured.predictions,
+        measured.of_ends("reference"),
+        about="reference",
+    ),
+    Claim(
+        "core-loss",
+        "The core has none: its loss is that of the other three.",
+        Within(-ROUNDED, ROUNDED, "of the cross entropy of ends"),
+        _SUMMED,
+        (measured.LOSS,),
+        measured.predictions,
+        measured.of_ends("subject"),
+        about="subject",
+        core_only=True,
+        stated=Stated("The same losses", 1 - ROUNDED, 1 + ROUNDED),
+    ),
+    Claim(
+        "reference-plan",
+        "In a plan of the reference nothing counts that follows an end which that head predicts.",
+        Equals(measured.CUT, f"of {measured.TRAJECTORIES} trajectories"),
+        _DECIDED,
+        (measured.PLANNED,),
+        measured.trajectories(episodic=True),
+        measured.cut_off("reference"),
+        about="reference",
+    ),
+    Claim(
+        "core-plan",
+        "In a plan of the core all rewards and the last value count.",
+        Equals(0, f"of {measured.TRAJECTORIES} trajectories"),
+        _DECIDED,
+        (measured.PLANNED,),
+        measured.trajectories(episodic=True),
+        measured.cut_off("subject"),
+        about="subject",
+        core_only=True,
+        stated=Stated("The same planning", measured.CUT, measured.CUT),
+    ),
+    Claim(
+        "reference-off",
+        "With its episodic mode off, e9f5932 counts them all.",
+        Equals(0, f"of {measured.TRAJECTORIES} trajectories"),
+        _DECIDED,
+        (measured.PLANNED,),
+        measured.trajectories(episodic=False),
+        measured.cut_off("reference"),
+        about="reference",
+        pins=(HEAD,),
+    ),
+    Claim(
+        "reference-off-between",
+        "eece801 has the head all the same, and its plans stop where it says so.",
+        Equals(measured.CUT, f"of {measured.TRAJECTORIES} trajectories"),
+        _DECIDED,
+        (measured.PLANNED,),
+        measured.trajectories(episodic=False),
+        measured.cut_off("reference"),
+        about="reference",
+        pins=(BETWEEN,),
+        stated=Stated("eece801, as at e9f5932", 0, 0),
+    ),
+    Claim(
+        "reference-seed",
+        "The reference's first S + 1 steps are random, whatever episodes they end.",
+        Equals(STEPS, "steps"),
+        f"S is {measured.SEED_STEPS}; the comparison is that of row T8.",
+        (measured.RUN,),
+        _run,
+        measured.random_steps("reference"),
+        about="reference",
+        stated=Stated("the seed phase is counted in environment steps", STEPS, STEPS),
+    ),
+    Claim(
+        "core-seed",
+        "The core's first S + 1 rows are; those that are an episode's last are no steps.",
+        Equals(STEPS - HELD, "steps"),
+        f"Of the first {STEPS} rows {HELD} are the last of an episode of 3 steps.",
+        (measured.RUN,),
+        _run,
+        measured.random_steps("subject"),
+        about="subject",
+        core_only=True,
+        stated=Stated("≈ S·k/(k+1) environment steps for k-step episodes", 17, 19),
+    ),
+    Claim(
+        "reference-updates",
+        "After the last of them the reference makes S updates, and then one per step.",
+        Equals(0, f"of {measured.TICKS} ticks"),
+        _COUNTED,
+        (measured.RUN,),
+        _run,
+        measured.mistimed("reference"),
+        about="reference",
+        stated=Stated("one update per environment step", 0, 0),
+    ),
+    Claim(
+        "core-updates",
+        "So does the core, and for each of two environments that stepped.",
+        Equals(0, f"of {2 * measured.TICKS} ticks"),
+        _COUNTED,
+        (measured.RUN,),
+        _runs,
+        measured.mistimed("subject"),
+        about="subject",
+        core_only=True,
+        stated=Stated("one update per environment stepped in the tick", 0, 0),
+    ),
+    Claim(
+        "core-waits",
+        "Where no episode has H + 1 rows, it makes none.",
+        Equals(0, "updates"),
+        _COUNTED,
+        (measured.RUN,),
+        _short_run,
+        measured.waiting,
+        about="subject",
+        core_only=True,
+        stated=Stated("none until an episode of ≥ H+1 rows is stored", 0, 0),
+    ),
+)
 
 ROW = Entry(
     id="T29",
@@ -29,7 +302,9 @@ ROW = Entry(
     ),
     consequence=(
         "The same targets, losses, planning and sampling distribution; the seed phase is shorter "
-        "by the episode ends it contains. Validated on a terminating chain whose values are known."
+        "by the episode ends it contains. Validated on a terminating chain whose values are known. "
+        "Measured: the reference also learns to predict ends, and its plans stop at them; the core "
+        "does neither."
     ),
     sources=(
         Source("tdmpc2-eece801", "tdmpc2/common/buffer.py", "16-24"),
@@ -43,4 +318,6 @@ ROW = Entry(
         Source("tdmpc2-e9f5932", "tdmpc2/tdmpc2.py", "257"),
         Source("tdmpc2-e9f5932", "tdmpc2/tdmpc2.py", "294-297"),
     ),
+    pins=(BETWEEN, HEAD),
+    claims=CLAIMS,
 )

@@ -222,6 +222,48 @@ def optimizer(learning_rate, enc_lr_scale, limit, tau, counted, target, **given)
     return {name: np.stack(values) for name, values in seen.items()}
 
 
+def layer_product(x, kernel, platform):
+    del platform
+    return {"y": x @ kernel}
+
+
+def whole_numbers(**values):
+    return {name: np.asarray(value, np.int64) for name, value in values.items()}
+
+
+def repeated_seed_phase(seed, steps, actions):
+    first, second, third = (
+        np.random.default_rng(s).uniform(-1, 1, (steps, actions)) for s in (seed, seed, seed + 1)
+    )
+    repeated, other = (np.count_nonzero(first == x) for x in (second, third))
+    return whole_numbers(repeated=repeated, other=other, outside=0, parameters=1, changed=1)
+
+
+def multitask_score(returns, program):
+    del program
+    means = returns.astype(np.float64).mean(-1)
+    return {"means": means, "score": np.asarray(means.mean() / 10)}
+
+
+def row_slices(rows, longest, capacity, horizon, batch, batches, seed, bias=0.0, late=0):
+    """Bias: how much more the first episodes are drawn. Late: how much later slices begin."""
+    rng = np.random.default_rng(seed)
+    oldest = np.maximum(rows.sum() - capacity - (np.cumsum(rows) - rows), 0)
+    eligible = np.flatnonzero(rows - oldest > horizon)
+    starts = np.zeros((len(rows), longest))
+    if not len(eligible):
+        return whole_numbers(possible=0, starts=starts, torn=0)
+    weights = 1 + bias * np.arange(len(eligible))[::-1]
+    episode = rng.choice(eligible, batch * batches, p=weights / weights.sum())
+    start = rng.integers(oldest[episode], rows[episode] - horizon + late)
+    np.add.at(starts, (episode, start), 1)
+    return whole_numbers(possible=1, starts=starts, torn=0)
+
+
+def row_capacity(buffer_size, steps, envs):
+    return whole_numbers(rows=-(-min(buffer_size, steps) // envs))
+
+
 OPERATIONS = {
     "tdmpc2.symlog": symlog,
     "tdmpc2.symexp": symexp,
@@ -246,4 +288,9 @@ OPERATIONS = {
     "tdmpc2.td_targets": td_targets,
     "tdmpc2.fit": fit,
     "tdmpc2.optimizer": optimizer,
+    "tdmpc2.layer_product": layer_product,
+    "tdmpc2.repeated_seed_phase": repeated_seed_phase,
+    "tdmpc2.multitask_score": multitask_score,
+    "tdmpc2.row_slices": row_slices,
+    "tdmpc2.row_capacity": row_capacity,
 }

@@ -65,9 +65,7 @@ def test_saved_inputs_are_read_as_the_kit_s_readme_says(tmp_path, monkeypatch, c
     np.testing.assert_allclose(names["answer"]["y"], 2 * names["saved"]["reference/y"], 1e-5, 1e-37)
 
 
-def test_every_row_that_the_readme_calls_complete_has_claims():
-    registry = load_registry()
-    rows = [entry for entry in registry if entry.kind == "deviation"]
-    assert all(row.claims for row in rows if row.id[0] in "DE")
-    claimed = {row.id for row in rows if row.id[0] == "T" and row.claims and not row.ours}
-    assert claimed == {"T12", "T14", "T15", "T24", "T25", "T26"}
+def test_every_row_has_claims_as_the_readme_says():
+    rows = [entry for entry in load_registry() if entry.kind == "deviation"]
+    assert len(rows) > 30
+    assert [row.id for row in rows if not row.claims] == []

@@ -6,6 +6,8 @@ and classes; the modules joined here only build them, feed them and read them.
 
 from reference_harness.tdmpc2 import (
     checkpoints,
+    episodic,
+    evaluation,
     events,
     losses,
     networks,
@@ -13,7 +15,9 @@ from reference_harness.tdmpc2 import (
     optimizer,
     planner,
     policies,
+    precision,
     replay,
+    seeding,
     tasks,
 )
 
@@ -28,4 +32,8 @@ OPERATIONS = {
     **tasks.OPERATIONS,
     **checkpoints.OPERATIONS,
     **events.OPERATIONS,
+    **seeding.OPERATIONS,
+    **precision.OPERATIONS,
+    **evaluation.OPERATIONS,
+    **episodic.OPERATIONS,
 }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from deviations.faults.tdmpc2 import (
     checkpoints,
+    episodic,
     events,
     losses,
+    multitask,
     networks,
     numerics,
     planner,
     replay,
+    runs,
     schedule,
     tasks,
 )
@@ -25,4 +28,7 @@ FAULTS: tuple[Fault, ...] = (
     *checkpoints.FAULTS,
     *schedule.FAULTS,
     *events.FAULTS,
+    *runs.FAULTS,
+    *multitask.FAULTS,
+    *episodic.FAULTS,
 )

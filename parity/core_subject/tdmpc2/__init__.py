@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from parity.core_subject.tdmpc2 import (
     checkpoints,
+    datasets,
+    episodic,
+    episodic_runs,
+    evaluation,
     events,
     losses,
     networks,
@@ -11,7 +15,9 @@ from parity.core_subject.tdmpc2 import (
     optimizer,
     planner,
     policies,
+    precision,
     replay,
+    seeding,
     tasks,
 )
 
@@ -26,4 +32,10 @@ TABLE = {
     **tasks.TABLE,
     **checkpoints.TABLE,
     **events.TABLE,
+    **seeding.TABLE,
+    **precision.TABLE,
+    **evaluation.TABLE,
+    **datasets.TABLE,
+    **episodic.TABLE,
+    **episodic_runs.TABLE,
 }

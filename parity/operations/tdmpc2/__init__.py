@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from parity.operations.tdmpc2 import (
     checkpoints,
+    datasets,
+    episodic,
+    evaluation,
     events,
     losses,
     networks,
@@ -15,7 +18,9 @@ from parity.operations.tdmpc2 import (
     optimizer,
     planner,
     policies,
+    precision,
     replay,
+    seeding,
     tasks,
 )
 
@@ -30,4 +35,9 @@ OPERATIONS = (
     *tasks.OPERATIONS,
     *checkpoints.OPERATIONS,
     *events.OPERATIONS,
+    *seeding.OPERATIONS,
+    *precision.OPERATIONS,
+    *evaluation.OPERATIONS,
+    *datasets.OPERATIONS,
+    *episodic.OPERATIONS,
 )
