@@ -90,6 +90,21 @@ def test_tensorboard_gets_the_numbers_that_are_finite(tmp_path, monkeypatch):
     assert written == [(str(tmp_path / "seed3"), 49), ("loss", 1.5, 96), "flushed", "closed"]
 
 
+def test_tensorboard_that_can_not_be_written_is_one_sentence(tmp_path, monkeypatch):
+    class Full:
+        def __init__(self, folder, purge_step):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(logging, "_summary_writer", lambda: Full)
+    log = MetricsLog(tmp_path / "m.jsonl", rows=0, tensorboard=tmp_path / "board")
+    with pytest.raises(LoggingError, match=r"board can not be written: No space left.*make room"):
+        log.write(96, 3, {"loss": 1.5})
+    assert lines(tmp_path / "m.jsonl") == [{"rows": 96, "seed": 3, "loss": 1.5}]
+    (tmp_path / "file").touch()
+    with pytest.raises(LoggingError, match="file can not be written: File exists"):
+        MetricsLog(tmp_path / "m.jsonl", rows=0, tensorboard=tmp_path / "file")
+
+
 def test_a_terminal_shows_for_how_long_something_takes():
     shown = io.StringIO()
     console = Console(file=shown, force_terminal=True, width=80)

@@ -34,7 +34,7 @@ class MetricsLog:
 
         Raises:
             LoggingError: The file can not be written, or TensorBoard is wanted and its
-                library not installed.
+                library not installed, or its folder can not be used.
         """
         self._path = path
         self._tensorboard = tensorboard
@@ -42,10 +42,10 @@ class MetricsLog:
         self._rows = rows
         if tensorboard is not None:
             _summary_writer()
-        try:
+            with _written(tensorboard):
+                tensorboard.mkdir(parents=True, exist_ok=True)
+        with _written(path):
             self.remark = self._keep_until(rows)
-        except OSError as error:
-            raise LoggingError(f"{path} can not be written: {error.strerror or error}") from error
 
     def write(self, rows: int, seed: int, figures: Mapping[str, Any]) -> None:
         """Appends a line; it is on the disk when this returns.
@@ -59,31 +59,34 @@ class MetricsLog:
             LoggingError: The disk is full, or the file is gone.
         """
         line = {"rows": rows, "seed": seed} | {k: _json(v) for k, v in figures.items()}
-        try:
-            with self._path.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise LoggingError(
-                f"{self._path} can not be written: {error.strerror or error}; make room and start "
-                f"again with the same command"
-            ) from error
+        with _written(self._path), self._path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
         if self._tensorboard is not None:
-            writer = self._writers.get(seed)
-            if writer is None:
-                folder = str(self._tensorboard / f"seed{seed}")
-                writer = _summary_writer()(folder, purge_step=self._rows + 1)
-                self._writers[seed] = writer
-            for name, value in figures.items():
-                if isinstance(value, int | float) and math.isfinite(value):
-                    writer.add_scalar(name, value, rows)
-            writer.flush()
+            with _written(self._tensorboard):
+                self._write_scalars(self._tensorboard / f"seed{seed}", rows, seed, figures)
 
     def close(self) -> None:
-        """Closes TensorBoard's files."""
+        """Closes TensorBoard's files.
+
+        Raises:
+            LoggingError: What they still hold back can not be written.
+        """
         for writer in self._writers.values():
-            writer.close()
+            with _written(self._tensorboard or self._path):
+                writer.close()
+
+    def _write_scalars(
+        self, folder: Path, rows: int, seed: int, figures: Mapping[str, Any]
+    ) -> None:
+        if seed not in self._writers:
+            self._writers[seed] = _summary_writer()(str(folder), purge_step=self._rows + 1)
+        writer = self._writers[seed]
+        for name, value in figures.items():
+            if isinstance(value, int | float) and math.isfinite(value):
+                writer.add_scalar(name, value, rows)
+        writer.flush()
 
     def _keep_until(self, rows: int) -> str | None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,6 +110,17 @@ class MetricsLog:
         kept = [line + b"\n" for line, at in pairs if at is not None and at <= rows]
         write_atomically(self._path, b"".join(kept))
         return remark
+
+
+@contextlib.contextmanager
+def _written(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise LoggingError(
+            f"{path} can not be written: {error.strerror or error}; make room and start again "
+            f"with the same command, or choose another --logdir"
+        ) from error
 
 
 def _rows_of(line: bytes) -> int | None:
