@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import io
 import json
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from filelock import FileLock
+from rich.console import Console
 
 from core.config import ConfigError
 from core.dreamerv3.__main__ import app
@@ -26,6 +28,7 @@ from core.environments import make_environment
 from core.training import loop, windows
 from core.training.checkpoint import Checkpoints
 from core.training.errors import RunError
+from core.training.progress import ProgressBar
 from core.training.run_config import RunConfig
 
 TINY = {
@@ -363,6 +366,20 @@ def test_a_fault_before_the_first_checkpoint_promises_none(train, tmp_path):
         loop._stop_at_fault(
             start._replace(learners=spoilt), SEEDS, ("rec", "rew_loss"), checkpoints
         )
+
+
+def test_a_run_that_ends_before_its_first_update_says_so(tmp_path, monkeypatch):
+    def stop(*_):
+        raise InterruptedError
+
+    monkeypatch.setattr("core.training.run._compiled", stop)
+    shown = io.StringIO()
+    short = RunConfig(dataclasses.replace(CONFIG, steps=20), "CartPole-v1", (3,), tmp_path)
+    with pytest.raises(InterruptedError):
+        run(short, ProgressBar(20, Console(file=shown)))
+    assert shown.getvalue() == (
+        "the first update would come at 24 rows: nothing is learned in 20 steps\n"
+    )
 
 
 def test_a_full_disk_at_the_start_is_one_sentence(tmp_path, monkeypatch):
