@@ -7,9 +7,11 @@ An implementation is asked by name and answers with arrays. Whatever stands behi
 from __future__ import annotations
 
 import abc
+import traceback
 from collections.abc import Callable, Mapping
 
 from parity.operations import Answer, Inputs, OperationMismatchError, catalogue
+from reference_harness.worker_errors import OperationFailedError
 
 OperationTable = Mapping[str, Callable[..., Mapping]]
 
@@ -85,9 +87,14 @@ class InProcess(Implementation):
         except CannotMeasureError:  # it is offered, and can not be answered
             raise
         except Exception as error:
-            raise AnswerError(
-                f"{self.name} failed on {operation}: {type(error).__name__}: {error}"
-            ) from error
+            said = f"{self.name} failed on {operation}: {type(error).__name__}: {error}"
+            raise AnswerError(str(OperationFailedError(said, _within_it(error)))) from error
+
+
+def _within_it(error: Exception) -> str:
+    """The traceback from the operation on; "" if it was not even entered."""
+    below = error.__traceback__.tb_next if error.__traceback__ else None
+    return "".join(traceback.format_exception(type(error), error, below)) if below else ""
 
 
 class Overridden(Implementation):

@@ -134,8 +134,8 @@ def outcome(
         return Outcome(Verdict.BROKEN, why=str(error), asked=error.inputs, notes=tuple(notes))
     except ReferenceAnswerError as error:
         raise RunError(
-            f"{entry.id}/{claim.id} could not be measured: {error}; the reference's harness or "
-            f"its recording is at fault, not the subject"
+            f"{entry.id}/{claim.id} could not be measured; the reference's harness or its "
+            f"recording is at fault, not the subject: {error}"
         ) from error
     except HarnessError:
         raise

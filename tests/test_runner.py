@@ -102,6 +102,17 @@ def test_a_subject_that_gives_no_proper_answer_is_broken(function, why):
     assert found.measured == ""
 
 
+def test_a_subject_that_raises_is_told_where():
+    found = only(entry(claim()), InProcess("theirs", {SYMLOG: fails}))
+    first, _, where, *_, last = found.why.splitlines()
+    assert first == f"theirs failed on {SYMLOG}: ZeroDivisionError: oops"
+    assert where.endswith(", in fails")
+    assert last == "  | ZeroDivisionError: oops"
+    found = only(entry(claim()), InProcess("theirs", {SYMLOG: lambda y: y}))
+    assert "unexpected keyword argument 'x'" in found.why
+    assert "\n" not in found.why  # the operation was not entered
+
+
 @pytest.mark.parametrize("function", [fails, lambda x, mode: {"y": np.zeros(3, np.float32)}])
 def test_a_reference_that_gives_no_proper_answer_stops_the_run(function):
     bad = InProcess(PIN, {SYMLOG: function})
