@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from audits.references.sources import sources
-from core.tdmpc2.dataset import Dataset, DatasetError, Origin, load, save
+from core.tdmpc2.dataset import Dataset, DatasetError, Origin, load, save, told
 from core.tdmpc2.episodes import Episodes
 from core.tdmpc2.mt30 import MT30
-from core.tdmpc2.pooling import Source, pooled, source_of_replay
+from core.tdmpc2.pooling import Source, pooled, source_of_replay, sources_of_dataset
 from core.tdmpc2.tasks import Tasks
 
 LONG, SHORT = Origin("long", 2), Origin("short", time_limit=3)
@@ -56,6 +56,13 @@ def test_pooled_episodes_are_those_of_the_runs_padded_with_zeros():
         assert not DATASET.action[rows][-1].any()
 
 
+def test_a_dataset_can_be_taken_apart_and_pooled_again():
+    parts = sources_of_dataset(DATASET)
+    assert [(part.origin, part.sizes) for part in parts] == [(LONG, (4, 2, 5)), (SHORT, (2, 1, 3))]
+    np.testing.assert_array_equal(parts[0].action[2], SOURCES[2].action[0])
+    assert pooled(parts).digest == DATASET.digest
+
+
 def test_what_is_written_comes_back_and_alone(tmp_path):
     save(DATASET, tmp_path / "pool")
     found = load(tmp_path / "pool")
@@ -63,6 +70,7 @@ def test_what_is_written_comes_back_and_alone(tmp_path):
     for name, array in DATASET.arrays.items():
         np.testing.assert_array_equal(found.arrays[name], array)
     assert found.digest == DATASET.digest
+    assert told(tmp_path / "pool") == (DATASET.about, DATASET.digest)
     assert [path.name for path in tmp_path.iterdir()] == ["pool"]
     with pytest.raises(DatasetError, match="exists already"):
         save(DATASET, tmp_path / "pool")

@@ -57,8 +57,13 @@ class Criteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def tasks_needed(self, tasks: int) -> int:
         """How many of so many tasks must pass: 15 of 18, 18 of 22."""
-        # 0.8 · 5 is 4.0 and not 4.000…1 in floats; for shares in percent, integers are exact.
-        return -(-round(self.share * 100) * tasks // 100)
+        return share_of(self.share, tasks)
+
+
+def share_of(share: float, count: int) -> int:
+    """The least whole number that is a share of another."""
+    # 0.8 · 5 is 4.0 and not 4.000…1 in floats; for shares in percent, integers are exact.
+    return -(-round(share * 100) * count // 100)
 
 
 @functools.cache

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from audits.paper.kinds import AnySpec
 from audits.paper.registry import RunSpec
 from audits.paper.training import program
 from reports.records import write_atomically
@@ -63,24 +65,60 @@ def calibrate(spec: RunSpec, *, seconds: float = 30.0) -> Calibration:
         PaperError: The core does not train this agent.
         EnvironmentSetupError: The environment is not installed.
     """
+    config, train, shape = program(spec)
+    return measured(
+        spec.name,
+        spec.seeds,
+        train,
+        shape,
+        ticks=config.train.ticks,
+        evaluations=len(spec.records) if spec.eval_episodes else 0,
+        seconds=seconds,
+    )
+
+
+def measured(
+    name: str,
+    seeds: Sequence[int],
+    train: Any,
+    shape: Any,
+    *,
+    ticks: int,
+    evaluations: int,
+    seconds: float,
+    constants: Sequence[Any] = (),
+) -> Calibration:
+    """Compiles functions of a run, and measures ticks that have updates.
+
+    Args:
+        name: Of the run.
+        seeds: Of the run.
+        train: The functions.
+        shape: Of the run's state.
+        ticks: Of the whole run.
+        evaluations: Likewise.
+        seconds: How long to measure, at least.
+        constants: Further arguments of the chunk.
+    """
     import jax
     import jax.numpy as jnp
     import numpy as np
 
-    config, train, shape = program(spec)
-    keys = jax.vmap(jax.random.key)(np.asarray(spec.seeds, np.uint32))
+    total = ticks
+    keys = jax.vmap(jax.random.key)(np.asarray(seeds, np.uint32))
     began = time.perf_counter()
-    compiled = jax.jit(train.chunk, donate_argnums=0).lower(shape, jnp.int32(1)).compile()
-    evaluate = jax.jit(train.evaluate).lower(shape).compile() if spec.eval_episodes else None
+    chunk = jax.jit(train.chunk, donate_argnums=0)
+    compiled = chunk.lower(shape, jnp.int32(1), *constants).compile()
+    evaluate = jax.jit(train.evaluate).lower(shape).compile() if evaluations else None
     compilation = time.perf_counter() - began
     state = jax.jit(train.init)(keys)
-    while not np.any(state.learners.train.updates) and int(state.tick) < config.train.ticks:
-        state, _ = compiled(state, jnp.int32(1))
+    while not np.any(state.learners.train.updates) and int(state.tick) < total:
+        state, _ = compiled(state, jnp.int32(1), *constants)
     ticks, spent, step = 0, 0.0, 1
-    while spent < seconds and int(state.tick) < config.train.ticks:
-        step = min(2 * step, config.train.ticks - int(state.tick))
+    while spent < seconds and int(state.tick) < total:
+        step = min(2 * step, total - int(state.tick))
         began = time.perf_counter()
-        state, _ = compiled(state, jnp.int32(step))
+        state, _ = compiled(state, jnp.int32(step), *constants)
         jax.block_until_ready(state)
         spent += time.perf_counter() - began
         ticks += step
@@ -93,14 +131,14 @@ def calibrate(spec: RunSpec, *, seconds: float = 30.0) -> Calibration:
     stats = device.memory_stats() or {}
     analysis = compiled.memory_analysis()
     return Calibration(
-        spec.name,
-        len(spec.seeds),
+        name,
+        len(seeds),
         f"{device.platform} {device.device_kind}",
         round(compilation, 2),
         spent / max(ticks, 1),
         round(evaluation, 3),
-        config.train.ticks,
-        len(spec.records) if evaluate else 0,
+        total,
+        evaluations,
         int(getattr(analysis, "temp_size_in_bytes", 0) or 0),
         stats.get("peak_bytes_in_use"),
     )
@@ -117,7 +155,7 @@ def keep_calibration(found: Calibration, out: Path) -> None:
     write_atomically(out / _FILE, (json.dumps(every, indent=1) + "\n").encode())
 
 
-def read_calibration(spec: RunSpec, out: Path) -> Calibration | None:
+def read_calibration(spec: AnySpec, out: Path) -> Calibration | None:
     """What was measured of a run with as many seeds; None if nothing was."""
     try:
         found = msgspec.convert(_read(out).get(spec.name), Calibration)

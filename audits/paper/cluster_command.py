@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from audits.paper.errors import PaperError
-from audits.paper.estimate import estimated
+from audits.paper.estimate import Estimate, estimated
 from audits.paper.files import FINISHED
-from audits.paper.registry import RunSpec
+from audits.paper.kinds import AnySpec, Kind
+from audits.paper.session import PAPER
 from audits.paper.submission import Resources, SubmititLauncher
 from audits.paper.supervision import Supervisor
 from audits.paper.terminal import show_jobs
@@ -20,7 +22,13 @@ _MARGIN = 1.25  # of the estimated time and of the machine's memory
 
 
 def resources_of(
-    specs: Sequence[RunSpec], out: Path, *, gpus: int, cpus: int, hours: float | None
+    specs: Sequence[Any],
+    out: Path,
+    *,
+    gpus: int,
+    cpus: int,
+    hours: float | None,
+    estimate_of: Callable[[Any, Path], Estimate] | None = None,
 ) -> dict[str, Resources]:
     """What the job of each unfinished run asks for, from its estimate.
 
@@ -30,12 +38,13 @@ def resources_of(
         gpus: Of a job.
         cpus: Of a job.
         hours: The longest that a job may take.
+        estimate_of: What a run needs, from it and the folder; by default `estimated`.
     """
     found = {}
     for spec in specs:
         if (out / spec.name / FINISHED).exists():
             continue  # it needs no job
-        estimate = estimated(spec, out)
+        estimate = (estimate_of or estimated)(spec, out)
         if estimate.hours is None:
             limit = _HOURS if hours is None else hours
         else:
@@ -48,7 +57,7 @@ def resources_of(
 
 
 def launch(
-    specs: Sequence[RunSpec],
+    specs: Sequence[AnySpec],
     out: Path,
     name: str,
     resources: Mapping[str, Resources],
@@ -59,6 +68,7 @@ def launch(
     poll: float,
     wait: bool,
     dry_run: bool,
+    kind: Kind = PAPER,
 ) -> int:
     """Submits a job for every run that is not finished, until all are.
 
@@ -73,6 +83,7 @@ def launch(
         poll: Seconds between two looks at the queue.
         wait: Stay, and submit again.
         dry_run: Print the jobs, and submit nothing.
+        kind: Of the runs.
 
     Returns:
         The exit status: 0, 2 if a run was given up.
@@ -83,14 +94,14 @@ def launch(
     told = dict(_pair(option) for option in options)
     if dry_run:
         left = [spec for spec in specs if not (out / spec.name / FINISHED).exists()]
-        show_jobs(left, out, resources)
+        show_jobs(left, out, resources, kind)
         return 0
     launcher = SubmititLauncher(name, out / "jobs", told)
 
     def report(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    supervisor = Supervisor(out, launcher, resources, save_every, together, report)
+    supervisor = Supervisor(out, launcher, resources, save_every, together, report, kind)
     try:
         given_up = supervisor.supervise(specs, poll=poll, wait=wait)
     except KeyboardInterrupt:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +23,31 @@ def read_records(spec: RunSpec, log: Path) -> list[Record]:
     Raises:
         PaperError: Another line is damaged.
     """
+    records: list[Record] = []
+    for rows, lines in chunks(log, spec.seeds, spec.progress(spec.chunk)):
+        records.append(_record(spec, rows, lines, records[-1].progress if records else 0))
+    return records
+
+
+def chunks(
+    log: Path, seeds: Sequence[int], every: int
+) -> Iterator[tuple[int, list[Mapping[str, Any]]]]:
+    """The chunks that all seeds have logged: rows, and the line of every seed.
+
+    Args:
+        log: Of a run of the core's.
+        seeds: Of the run.
+        every: Rows of a chunk.
+
+    Raises:
+        PaperError: A line is damaged that is not half a line at the end.
+    """
     by_rows: dict[int, dict[int, Mapping[str, Any]]] = {}
     for line in _lines(log):
         by_rows.setdefault(line["rows"], {})[line["seed"]] = line
-    records: list[Record] = []
     for rows, found in sorted(by_rows.items()):
-        lines = [found.get(seed) for seed in spec.seeds]
-        whole = [line for line in lines if line is not None]
-        if len(whole) < len(lines) or rows * spec.action_repeat % spec.chunk:
-            continue
-        records.append(_record(spec, rows, whole, records[-1].progress if records else 0))
-    return records
+        if rows % every == 0 and all(seed in found for seed in seeds):
+            yield rows, [found[seed] for seed in seeds]
 
 
 def _record(spec: RunSpec, rows: int, lines: list[Mapping[str, Any]], before: int) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class Memory(msgspec.Struct, frozen=True):
         other: Of its environments, acting state and sums.
         working: What an update needs beside, of one seed.
         seeds: That are side by side.
+        constant: Of arrays that all seeds share and no checkpoint holds.
     """
 
     replay: int
@@ -37,6 +39,7 @@ class Memory(msgspec.Struct, frozen=True):
     other: int
     working: int
     seeds: int
+    constant: int = 0
 
     @property
     def state(self) -> int:
@@ -46,12 +49,12 @@ class Memory(msgspec.Struct, frozen=True):
     @property
     def device(self) -> int:
         """Of the device, for state and work."""
-        return self.state + self.seeds * self.working
+        return self.state + self.seeds * self.working + self.constant
 
     @property
     def host(self) -> int:
         """Of the machine, beside a device of its own."""
-        return _PROCESS + _COPIES * self.state
+        return _PROCESS + _COPIES * self.state + self.constant
 
     @property
     def disk(self) -> int:
@@ -69,21 +72,33 @@ def memory(spec: RunSpec) -> Memory:
         PaperError: The core does not train this agent.
         EnvironmentSetupError: The environment is not installed.
     """
+    _, train, shape = program(spec)
+    return memory_of(train, shape, len(spec.seeds))
+
+
+def memory_of(train: Any, shape: Any, seeds: int, constants: Sequence[Any] = ()) -> Memory:
+    """Memory of functions of a run.
+
+    Args:
+        train: The functions.
+        shape: Of the run's state.
+        seeds: That are side by side.
+        constants: Shapes of further arguments of the chunk.
+    """
     import jax
     import jax.numpy as jnp
 
-    _, train, shape = program(spec)
     learner = shape.learners
     parts = {name: _bytes(getattr(learner, name)) for name in learner._fields}
-    replay, learned = parts.pop("replay"), parts.pop("train")
-    seeds = len(spec.seeds)
-    working = temporary_bytes(train.chunk, shape, jax.ShapeDtypeStruct((), jnp.int32))
+    replay, learned = parts.pop("replay", 0), parts.pop("train")
+    working = temporary_bytes(train.chunk, shape, jax.ShapeDtypeStruct((), jnp.int32), *constants)
     return Memory(
         replay // seeds,
         learned // seeds,
         sum(parts.values()) // seeds,
         working // seeds,
         seeds,
+        sum(map(_bytes, constants)),
     )
 
 

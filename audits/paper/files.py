@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ RUN, CURVE, SESSIONS = "run.json", "curve.jsonl", "sessions.jsonl"
 PROGRESS, FINISHED = "progress.json", "finished.json"
 
 T = TypeVar("T")
+Spec = TypeVar("Spec", bound=msgspec.Struct)
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,7 +83,7 @@ class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.commit[:12] + (" with changes" if self.changed else "")
 
 
-class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RunFile(msgspec.Struct, Generic[Spec], frozen=True, forbid_unknown_fields=True):
     """run.json.
 
     Attributes:
@@ -92,7 +93,7 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     version: int
-    specification: RunSpec
+    specification: Spec
     agent: dict[str, Any]
 
 
@@ -117,19 +118,24 @@ class Run(msgspec.Struct, frozen=True):
 
     @property
     def contributors(self) -> list[Session]:
-        """The sessions of which a part of the run is left.
-
-        What a session did beyond the point that a later one went on from was done again.
-        """
-        kept = []
-        for index, session in enumerate(self.sessions):
-            later = [other.begin for other in self.sessions[index + 1 :]]
-            if all(session.begin < begin for begin in later):
-                kept.append(session)
-        return kept
+        """The sessions of which a part of the run is left."""
+        return contributors(self.sessions)
 
 
-def write_run_file(folder: Path, spec: RunSpec, agent: dict[str, Any]) -> None:
+def contributors(sessions: Sequence[Session]) -> list[Session]:
+    """The sessions of which a part of a run is left.
+
+    What a session did beyond the point that a later one went on from was done again.
+    """
+    kept = []
+    for index, session in enumerate(sessions):
+        later = [other.begin for other in sessions[index + 1 :]]
+        if all(session.begin < begin for begin in later):
+            kept.append(session)
+    return kept
+
+
+def write_run_file(folder: Path, spec: Any, agent: dict[str, Any]) -> None:
     """Writes run.json.
 
     Raises:
@@ -140,14 +146,23 @@ def write_run_file(folder: Path, spec: RunSpec, agent: dict[str, Any]) -> None:
     write_atomically(folder / RUN, (json.dumps(content, indent=1) + "\n").encode())
 
 
-def read_run_file(folder: Path) -> RunFile:
+def read_run_file(folder: Path) -> RunFile[RunSpec]:
+    """run.json of a run of the papers' protocols; see `run_file`."""
+    return run_file(folder, RunSpec)
+
+
+def run_file(folder: Path, specification: type[Spec]) -> RunFile[Spec]:
     """run.json of a folder.
+
+    Args:
+        folder: Of the run.
+        specification: The type of what is asked for of such runs.
 
     Raises:
         PaperError: It is missing, damaged or of another format.
     """
     path = folder / RUN
-    found = _decoded(path, _bytes(path), RunFile)
+    found = read_object(path, RunFile[specification])
     if found.version != VERSION:
         raise PaperError(f"{path} is of format {found.version}, not {VERSION}; remove {folder}")
     return found
@@ -161,15 +176,29 @@ def read_run(folder: Path) -> Run:
             was writing, and counts as not there.
     """
     about = read_run_file(folder)
-    finished = folder / FINISHED
     return Run(
         folder,
         about.specification,
         about.agent,
         read_lines(folder / CURVE, Record),
         read_lines(folder / SESSIONS, Session),
-        _decoded(finished, _bytes(finished), dict[str, Any]) if finished.exists() else None,
+        read_finished(folder),
     )
+
+
+def read_finished(folder: Path) -> dict[str, Any] | None:
+    """finished.json of a run; None while it is not."""
+    path = folder / FINISHED
+    return read_object(path, dict[str, Any]) if path.exists() else None
+
+
+def read_object(path: Path, kind: type[T]) -> T:
+    """The object that a file holds.
+
+    Raises:
+        PaperError: It is missing or damaged.
+    """
+    return _decoded(path, _bytes(path), kind)
 
 
 def read_lines(path: Path, kind: type[T]) -> list[T]:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from audits.paper.errors import PaperError
-from audits.paper.registry import RunSpec
+from audits.paper.kinds import AnySpec, Kind
+from audits.paper.session import PAPER, work
 from audits.paper.training import InterruptedRunError
 
 _INTERRUPTED, _FAILED = 130, 2
@@ -26,7 +27,7 @@ def prepare() -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
-def run_here(specs: Sequence[RunSpec], out: Path, save_every: float) -> int:
+def run_here(specs: Sequence[AnySpec], out: Path, save_every: float, kind: Kind = PAPER) -> int:
     """Makes the runs, and says what became of each.
 
     A run that fails does not keep the others from being made.
@@ -35,11 +36,11 @@ def run_here(specs: Sequence[RunSpec], out: Path, save_every: float) -> int:
         specs: The runs.
         out: Their folder.
         save_every: Seconds between checkpoints.
+        kind: Of the runs.
 
     Returns:
         The exit status: 0, 2 if a run failed. An interruption leaves the process with 130.
     """
-    from audits.paper.session import work
     from core.training.interruption import leave
 
     prepare()
@@ -47,7 +48,7 @@ def run_here(specs: Sequence[RunSpec], out: Path, save_every: float) -> int:
     for spec in specs:
         print(f"{spec.name}: {out / spec.name}", file=sys.stderr)
         try:
-            worked = work(spec, out, save_every=save_every)
+            worked = work(spec, out, save_every=save_every, kind=kind)
         except InterruptedRunError as error:
             print(f"audit: {error}", file=sys.stderr)
             leave(_INTERRUPTED)

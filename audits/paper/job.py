@@ -9,7 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from audits.paper.registry import RunSpec
+from audits.paper.kinds import AnySpec, Kind
+from audits.paper.session import PAPER, work
 
 
 class RunJob:
@@ -19,8 +20,8 @@ class RunJob:
     to be queued again: it goes on with nobody there to submit it.
     """
 
-    def __init__(self, spec: RunSpec, out: Path, save_every: float):
-        self.spec, self.out, self.save_every = spec, out, save_every
+    def __init__(self, spec: AnySpec, out: Path, save_every: float, kind: Kind = PAPER):
+        self.spec, self.out, self.save_every, self.kind = spec, out, save_every, kind
         self.time_is_up = False
 
     def __call__(self) -> str:
@@ -33,14 +34,13 @@ class RunJob:
             PaperError: As `session.work`.
         """
         from audits.paper.here import prepare
-        from audits.paper.session import work
         from audits.paper.training import InterruptedRunError
 
         prepare()
         if hasattr(signal, "SIGUSR2"):
             signal.signal(signal.SIGUSR2, self._stop)
         try:
-            work(self.spec, self.out, save_every=self.save_every)
+            work(self.spec, self.out, save_every=self.save_every, kind=self.kind)
         except InterruptedRunError as error:
             print(f"audit: {error}", file=sys.stderr)
             if self.time_is_up:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 
 from audits.cartpole.source import source_digest
@@ -38,6 +39,27 @@ def this_session(begin: int) -> Session:
         platform.node(),
         os.environ.get("SLURM_JOB_ID", ""),
     )
+
+
+def remarks(sessions: Sequence[Session]) -> list[str]:
+    """What a reader of a run's provenance should look at: several codes, a tree with changes.
+
+    Args:
+        sessions: Of which a part of the run is left.
+    """
+    told = []
+    for what, values in (
+        ("codes", {session.code for session in sessions}),
+        ("devices", {session.device for session in sessions}),
+        ("versions of jax", {session.packages.get("jax", "") for session in sessions}),
+    ):
+        if len(values) > 1:
+            told.append(f"{len(values)} {what}: {', '.join(sorted(values))}")
+    if any(session.changed for session in sessions):
+        told.append("a tree with changes that no commit holds")
+    if not sessions:
+        told.append("nobody noted what it was made with")
+    return told
 
 
 def _commit() -> tuple[str | None, bool | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -135,14 +135,27 @@ def find(names: Sequence[str], *, smoke: bool = False) -> list[RunSpec]:
     Raises:
         PaperError: No run is called that; the message names the nearest.
     """
-    every = smoke_runs() if smoke else registered()
+    return named(names, smoke_runs() if smoke else registered(), "`audit paper list` shows all.")
+
+
+def named(names: Sequence[str], every: Mapping[str, RunSpec], overview: str) -> list[RunSpec]:
+    """Runs of a table by name or agent; all of them if none is named.
+
+    Args:
+        names: Of runs or agents.
+        every: The runs.
+        overview: Says what shows them all.
+
+    Raises:
+        PaperError: No run is called that; the message names the nearest.
+    """
     chosen: dict[str, RunSpec] = {}
     for name in names or every:
         found = [run for run in every.values() if name in (run.name, run.agent)]
         if not found:
             near = difflib.get_close_matches(name, every, n=2, cutoff=0.5)
             hint = f"; did you mean {' or '.join(near)}?" if near else "."
-            raise PaperError(f"no run is called {name!r}{hint} `audit paper list` shows all.")
+            raise PaperError(f"no run is called {name!r}{hint} {overview}")
         chosen |= {run.name: run for run in found}
     return list(chosen.values())
 

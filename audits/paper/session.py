@@ -14,8 +14,9 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import filelock
 import msgspec
@@ -30,12 +31,14 @@ from audits.paper.files import (
     PROGRESS,
     RUN,
     SESSIONS,
+    Record,
     Session,
     read_lines,
-    read_run_file,
+    run_file,
     write_lines,
     write_run_file,
 )
+from audits.paper.kinds import AnySpec, Kind
 from audits.paper.provenance import this_session
 from audits.paper.registry import RunSpec, different
 from reports.records import write_atomically
@@ -44,13 +47,49 @@ _BEAT = 5.0  # seconds between two looks at the log
 _PACE = 600.0  # seconds over which the pace is taken
 
 
-def work(spec: RunSpec, out: Path, *, save_every: float = 900.0) -> bool:
+class PaperRuns:
+    """Runs of one agent on one task; see `Kind`."""
+
+    unit = "env_steps"
+    specification = RunSpec
+
+    def require(self, spec: RunSpec) -> None:
+        """Refuses a run that the core can not make."""
+        training.require(spec)
+
+    def resolved(self, spec: RunSpec) -> dict[str, Any]:
+        """Every number of the agent."""
+        return resolved(spec)
+
+    def train(
+        self, spec: RunSpec, folder: Path, observe: Callable[[int], None], *, save_every: float
+    ) -> str:
+        """Trains a run to its end."""
+        return training.train(spec, folder, observe, save_every=save_every)
+
+    def records(self, spec: RunSpec, log: Path) -> list[Record]:
+        """One record for every chunk."""
+        return read_records(spec, log)
+
+    def reached(self, spec: RunSpec, rows: int) -> int:
+        """Rows in environment steps."""
+        return rows * spec.action_repeat
+
+    def keep(self, spec: RunSpec, folder: Path) -> None:
+        """Nothing is wanted but the records."""
+
+
+PAPER = PaperRuns()
+
+
+def work(spec: AnySpec, out: Path, *, save_every: float = 900.0, kind: Kind = PAPER) -> bool:
     """Trains a run to its end, or to where a signal stops it.
 
     Args:
         spec: The run.
         out: The folder of all runs.
         save_every: Seconds between checkpoints.
+        kind: Of the run.
 
     Returns:
         Whether there was anything to do: a finished run is left alone.
@@ -61,29 +100,29 @@ def work(spec: RunSpec, out: Path, *, save_every: float = 900.0) -> bool:
         InterruptedRunError: A signal asked it to stop; the same call goes on.
     """
     folder = out / spec.name
-    training.require(spec)
+    kind.require(spec)
     folder.mkdir(parents=True, exist_ok=True)
     with _sole_user(folder):
-        check_folder(spec, folder)
+        check_folder(spec, folder, kind)
         if (folder / FINISHED).exists():
             shutil.rmtree(folder / training.CHECKPOINTS, ignore_errors=True)
             return False
-        write_run_file(folder, spec, resolved(spec))
+        write_run_file(folder, spec, kind.resolved(spec))
         session = _begin(folder)
-        monitor = Monitor(spec, folder, session)
+        monitor = Monitor(spec, folder, session, kind)
         try:
-            digest = training.train(spec, folder, monitor.moved, save_every=save_every)
+            digest = kind.train(spec, folder, monitor.moved, save_every=save_every)
         except PaperError:
             # What it did is kept; what went wrong matters more than a log that is damaged, too.
             with contextlib.suppress(PaperError):
                 monitor.ended()
             raise
         monitor.ended()
-        _finish(spec, folder, digest)
+        _finish(spec, folder, digest, kind)
     return True
 
 
-def check_folder(spec: RunSpec, folder: Path) -> None:
+def check_folder(spec: AnySpec, folder: Path, kind: Kind = PAPER) -> None:
     """Refuses a folder that holds another run.
 
     Raises:
@@ -91,9 +130,9 @@ def check_folder(spec: RunSpec, folder: Path) -> None:
     """
     if not (folder / RUN).exists():
         return
-    found = read_run_file(folder)
+    found = run_file(folder, kind.specification)
     differ = different(msgspec.to_builtins(found.specification), msgspec.to_builtins(spec))
-    differ += different(found.agent, resolved(spec), "agent.")
+    differ += different(found.agent, kind.resolved(spec), "agent.")
     if differ:
         raise PaperError(
             f"{folder} holds a run of another specification ({'; '.join(differ[:4])}); choose "
@@ -104,8 +143,8 @@ def check_folder(spec: RunSpec, folder: Path) -> None:
 class Monitor:
     """Keeps `curve.jsonl` and `progress.json` up to date while a run goes on."""
 
-    def __init__(self, spec: RunSpec, folder: Path, session: Session):
-        self._spec, self._folder, self._session = spec, folder, session
+    def __init__(self, spec: AnySpec, folder: Path, session: Session, kind: Kind = PAPER):
+        self._spec, self._folder, self._session, self._kind = spec, folder, session, kind
         self._seen = -1
         self._beat = 0.0
         self._moves: collections.deque[tuple[float, int]] = collections.deque()
@@ -133,18 +172,18 @@ class Monitor:
         log = self._folder / training.LOG
         size = log.stat().st_size if log.exists() else 0
         if size != self._seen:
-            write_lines(self._folder / CURVE, read_records(self._spec, log))
+            write_lines(self._folder / CURVE, self._kind.records(self._spec, log))
             self._seen = size
 
     def _note(self, rows: int) -> None:
-        repeat = self._spec.action_repeat
+        unit, reached = self._kind.unit, self._kind.reached(self._spec, rows)
         pace = None
         if len(self._moves) > 1:
             (then, before), (now, _) = self._moves[0], self._moves[-1]
-            pace = (rows - before) / max(now - then, 1e-6)
+            pace = (reached - self._kind.reached(self._spec, before)) / max(now - then, 1e-6)
         content = {
-            "env_steps": rows * repeat,
-            "env_steps_per_second": None if pace is None else pace * repeat,
+            unit: reached,
+            f"{unit}_per_second": pace,
             "at": time.time(),
             "host": platform.node(),
             "pid": os.getpid(),
@@ -159,15 +198,16 @@ def _begin(folder: Path) -> Session:
     return session
 
 
-def _finish(spec: RunSpec, folder: Path, digest: str) -> None:
-    records = read_records(spec, folder / training.LOG)
-    if [record.env_steps for record in records] != list(spec.records):
+def _finish(spec: AnySpec, folder: Path, digest: str, kind: Kind) -> None:
+    records = kind.records(spec, folder / training.LOG)
+    if [getattr(record, kind.unit) for record in records] != list(spec.records):
         raise PaperError(
             f"{spec.name} has ended with {len(records)} of {len(spec.records)} records in "
             f"{folder / training.LOG}; remove {folder} to run it again"
         )
+    kind.keep(spec, folder)
     content = {
-        "env_steps": records[-1].env_steps,
+        kind.unit: getattr(records[-1], kind.unit),
         "updates": records[-1].updates,
         "seconds": round(sum(record.seconds for record in records), 1),
         "learned": digest,

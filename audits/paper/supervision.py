@@ -13,8 +13,8 @@ from audits.paper.errors import PaperError
 from audits.paper.files import FINISHED
 from audits.paper.job import RunJob
 from audits.paper.jobs import JobRecord, read_job, write_job
-from audits.paper.registry import RunSpec
-from audits.paper.session import check_folder
+from audits.paper.kinds import AnySpec, Kind
+from audits.paper.session import PAPER, check_folder
 from audits.paper.submission import Launcher, Resources
 from audits.paper.training import newest_checkpoint
 
@@ -34,6 +34,7 @@ class Supervisor:
         save_every: Seconds between checkpoints.
         together: Jobs at a time; 0 for no limit.
         report: Told what happens, one line each.
+        kind: Of the runs.
     """
 
     out: Path
@@ -42,8 +43,9 @@ class Supervisor:
     save_every: float
     together: int
     report: Report
+    kind: Kind = PAPER
 
-    def supervise(self, specs: Sequence[RunSpec], *, poll: float, wait: bool = True) -> list[str]:
+    def supervise(self, specs: Sequence[AnySpec], *, poll: float, wait: bool = True) -> list[str]:
         """Submits jobs, and again those that end before their run does.
 
         A job counts as fruitless if it leaves no checkpoint that was not there before; three of
@@ -62,7 +64,7 @@ class Supervisor:
                 submitted. Later, a queue that refuses or does not answer is asked again.
         """
         for spec in specs:
-            check_folder(spec, self.out / spec.name)
+            check_folder(spec, self.out / spec.name, self.kind)
         waiting, given_up, first = list(specs), [], True
         while waiting:
             working = self._working(waiting, told=first)
@@ -94,7 +96,7 @@ class Supervisor:
                 time.sleep(poll)
         return given_up
 
-    def _working(self, specs: Sequence[RunSpec], *, told: bool) -> dict[str, JobRecord]:
+    def _working(self, specs: Sequence[AnySpec], *, told: bool) -> dict[str, JobRecord]:
         """The jobs that wait or work, by run."""
         found = {}
         for spec in specs:
@@ -113,17 +115,17 @@ class Supervisor:
                     self.report(f"{spec.name}: job {record.job} is at work on it")
         return found
 
-    def _is_hopeless(self, record: JobRecord, spec: RunSpec) -> bool:
+    def _is_hopeless(self, record: JobRecord, spec: AnySpec) -> bool:
         came_to = newest_checkpoint(self.out / spec.name)
         return record.fruitless >= FRUITLESS and came_to <= record.begin
 
     def _submit(
-        self, spec: RunSpec, before: JobRecord | None, others: Iterable[JobRecord]
+        self, spec: AnySpec, before: JobRecord | None, others: Iterable[JobRecord]
     ) -> JobRecord:
         folder = self.out / spec.name
         begin = newest_checkpoint(folder)
         again = before is not None and begin <= before.begin
-        job = RunJob(spec, self.out.absolute(), self.save_every)
+        job = RunJob(spec, self.out.absolute(), self.save_every, self.kind)
         gpus = self._free_gpus(self.resources[spec.name].gpus, others)
         number = self.launcher.submit(job, self.resources[spec.name], gpus)
         record = JobRecord(

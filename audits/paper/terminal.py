@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from audits.paper.estimate import Estimate
+from audits.paper.kinds import AnySpec, Kind
 from audits.paper.registry import RunSpec
 from audits.paper.status import RunStatus
 from audits.paper.submission import Resources
@@ -76,7 +77,9 @@ def show_status(found: Sequence[RunStatus]) -> None:
     )
 
 
-def show_jobs(specs: Sequence[RunSpec], out: Path, resources: Mapping[str, Resources]) -> None:
+def show_jobs(
+    specs: Sequence[AnySpec], out: Path, resources: Mapping[str, Resources], kind: Kind
+) -> None:
     """The jobs that would be submitted, one line each."""
     table = make_table(
         job="left",
@@ -91,7 +94,7 @@ def show_jobs(specs: Sequence[RunSpec], out: Path, resources: Mapping[str, Resou
         asked = resources[spec.name]
         table.add_row(
             spec.name,
-            f"{newest_checkpoint(out / spec.name) * spec.action_repeat:,}",
+            f"{kind.reached(spec, newest_checkpoint(out / spec.name)):,}",
             str(asked.gpus),
             str(asked.cpus),
             str(asked.memory_gb),
@@ -119,7 +122,7 @@ def show_estimates(found: Sequence[Estimate]) -> None:
     for estimate in found:
         memory, calibration = estimate.memory, estimate.calibration
         bytes_ = (
-            memory.seeds * memory.replay,
+            memory.seeds * memory.replay + memory.constant,
             memory.seeds * (memory.learner + memory.other),
             memory.seeds * memory.working,
             calibration.temporary if calibration else None,

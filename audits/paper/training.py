@@ -7,10 +7,11 @@ started and resumed by one call. That is all that the rest of the audit relies o
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -117,29 +118,55 @@ def train(spec: RunSpec, folder: Path, observe: Observer, *, save_every: float =
         PaperError: It can not start or can not go on.
     """
     require(spec)
+    config = run_config(spec, folder, save_every)
+    with explained(spec.name):
+        bar = observed_bar(config.train.ticks * config.train.n_envs, observe)
+        state = _module(spec, "run").run(config, bar)
+    return learned_digest(state)
+
+
+@contextlib.contextmanager
+def explained(name: str) -> Iterator[None]:
+    """Within it, what the core refuses or can not do is told of a run.
+
+    Args:
+        name: Of the run.
+
+    Raises:
+        InterruptedRunError: A signal asked it to stop.
+        PaperError: Everything else.
+    """
     from core.config import ConfigError
     from core.environments import EnvironmentSetupError
     from core.training.checkpoint import CheckpointError
     from core.training.errors import RunError, RunInterruptedError
     from core.training.logging import LoggingError
+
+    try:
+        yield
+    except RunInterruptedError as error:
+        raise InterruptedRunError(f"{name}: {error}") from error
+    except (CheckpointError, ConfigError, EnvironmentSetupError, LoggingError, RunError) as error:
+        raise PaperError(f"{name}: {error}") from error
+
+
+def observed_bar(total: int, observe: Observer) -> Any:
+    """A progress bar of the core that tells the audit, too.
+
+    Args:
+        total: Rows of the run.
+        observe: Told how many there are so far.
+    """
     from core.training.progress import ProgressBar
 
     class ObservedBar(ProgressBar):
-        """A progress bar that tells the audit, too."""
+        """Of one run."""
 
         def move(self, rows: int, updates_per_second: float, score: float) -> None:
             super().move(rows, updates_per_second, score)
             observe(rows)
 
-    config = run_config(spec, folder, save_every)
-    try:
-        bar = ObservedBar(config.train.ticks * config.train.n_envs)
-        state = _module(spec, "run").run(config, bar)
-    except RunInterruptedError as error:
-        raise InterruptedRunError(f"{spec.name}: {error}") from error
-    except (CheckpointError, ConfigError, EnvironmentSetupError, LoggingError, RunError) as error:
-        raise PaperError(f"{spec.name}: {error}") from error
-    return learned_digest(state)
+    return ObservedBar(total)
 
 
 def learned_digest(state: Any) -> str:

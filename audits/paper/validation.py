@@ -13,6 +13,7 @@ from audits.paper.eligibility import departures
 from audits.paper.errors import PaperError
 from audits.paper.files import RUN, Record, Run, Session, read_run
 from audits.paper.judgement import Verdict, WindowResult, judge, overall
+from audits.paper.provenance import remarks
 from audits.paper.registry import RunSpec, registered
 from audits.references import store
 from audits.references.store import Reference
@@ -163,18 +164,6 @@ def _curve(run: Run) -> Curve:
 
 def _provenance(run: Run, on_protocol: bool) -> Provenance:
     sessions = run.contributors
-    remarks = []
-    for what, values in (
-        ("codes", {session.code for session in sessions}),
-        ("devices", {session.device for session in sessions}),
-        ("versions of jax", {session.packages.get("jax", "") for session in sessions}),
-    ):
-        if len(values) > 1:
-            remarks.append(f"{len(values)} {what}: {', '.join(sorted(values))}")
-    if any(session.changed for session in sessions):
-        remarks.append("a tree with changes that no commit holds")
-    if not sessions:
-        remarks.append("nobody noted what it was made with")
     last: list[Record] = run.records[-1:]
     return Provenance(
         run.folder.name,
@@ -183,5 +172,5 @@ def _provenance(run: Run, on_protocol: bool) -> Provenance:
         run.finished is not None,
         on_protocol,
         sessions,
-        remarks,
+        remarks(sessions),
     )

@@ -131,7 +131,17 @@ class Dataset:
     @property
     def digest(self) -> str:
         """SHA-256 of everything: two datasets with the same are the same."""
-        return hashlib.sha256(json.dumps(self.about, sort_keys=True).encode()).hexdigest()
+        return _digest(self.about)
+
+
+def told(folder: Path) -> tuple[dict[str, Any], str]:
+    """What a dataset is and its digest, as its description tells it; `load` finds out if it is so.
+
+    Raises:
+        DatasetError: The description is missing, damaged or of another version.
+    """
+    about = _described(folder / _ABOUT)
+    return about, _digest(about)
 
 
 def save(dataset: Dataset, folder: Path) -> None:
@@ -213,6 +223,10 @@ def load(folder: Path) -> Dataset:
 
 
 _ANEW = "make the dataset anew"
+
+
+def _digest(about: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 def _described(path: Path) -> dict[str, Any]:

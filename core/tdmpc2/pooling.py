@@ -101,6 +101,20 @@ def source_of_run(logdir: Path) -> Source:
         raise DatasetError(f"{logdir}: {error}") from error
 
 
+def sources_of_dataset(dataset: Dataset) -> list[Source]:
+    """The episodes of each task of a dataset, as they were before they were pooled."""
+    found, tasks = [], dataset.tasks
+    of_row = np.repeat(dataset.task, dataset.length + 1)
+    sizes = zip(tasks.observation_sizes, tasks.action_sizes, tasks.episode_lengths, strict=True)
+    for index, (origin, (o, a, t)) in enumerate(zip(dataset.origins, sizes, strict=True)):
+        rows = slice(None) if len(tasks) == 1 else of_row == index
+        observation = dataset.observation[rows].reshape(-1, t + 1, dataset.observation.shape[-1])
+        action = dataset.action[rows].reshape(-1, t + 1, dataset.action.shape[-1])
+        reward = dataset.reward[rows].reshape(-1, t + 1)
+        found.append(Source(origin, observation[..., :o], action[:, :t, :a], reward[:, :t]))
+    return found
+
+
 def _config_of(logdir: Path) -> RunConfig:
     path = logdir / "config.json"
     try:
