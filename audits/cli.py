@@ -36,6 +36,10 @@ _COMMANDS = {
         "audits.paper.command:app",
         "Validate the core against the published curves of both papers.",
     ),
+    "multitask": (
+        "audits.multitask.command:app",
+        "Validate TD-MPC2's training on several tasks, on data of its own.",
+    ),
     "references": (
         "audits.references.command:app",
         "The published curves, and what is kept of them.",
@@ -102,11 +106,12 @@ def _mendable() -> tuple[type[Exception], ...]:
     from audits.paper.errors import PaperError
     from audits.references.errors import ReferenceDataError
     from audits.run_files import RunFileError
+    from core.environments import EnvironmentSetupError
     from reference_harness.dreamerv3.training.settings import SettingsError
     from reference_harness.errors import HarnessError
 
     ours = (AuditError, PaperError, ReferenceDataError, RunFileError)
-    return (*ours, SettingsError, HarnessError, OSError)
+    return (*ours, EnvironmentSetupError, SettingsError, HarnessError, OSError)
 
 
 def _version() -> str:
