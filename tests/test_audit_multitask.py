@@ -1,9 +1,9 @@
 """Training on several tasks, on made-up files: sources, dataset, verdict, and what is refused."""
 
 import json
+import pickle
 import shutil
 
-import msgspec
 import numpy as np
 import pytest
 from filelock import FileLock
@@ -17,13 +17,21 @@ from audits.multitask.judgement import judge
 from audits.multitask.offline import OFFLINE_RUNS, spec_of
 from audits.multitask.pooling import build, read_about
 from audits.multitask.protocol import DATASET, OFFLINE, SOURCES, protocol
-from audits.multitask.sources import EPISODES, SourceRecord, SourceState
+from audits.multitask.sources import (
+    EPISODES,
+    SOURCE_RUNS,
+    SourceRecord,
+    SourceState,
+    state_of,
+)
 from audits.multitask.validation import validate
 from audits.paper import agents, session, training
 from audits.paper.errors import PaperError
 from audits.paper.files import CURVE, FINISHED
+from audits.paper.job import RunJob
 from audits.paper.judgement import Verdict
 from core.tdmpc2 import dataset as stored
+from core.tdmpc2 import pooling as core_pooling
 from core.tdmpc2.mt30 import MT30
 from core.tdmpc2.pooling import pooled
 
@@ -231,6 +239,63 @@ def test_a_dataset_that_was_swapped_is_refused(out, wanted):
     stored.save(pooled([episodes(s, 9) for s in wanted.find(())]), out / DATASET / EPISODES)
     with pytest.raises(PaperError, match=r"another dataset than dataset\.json tells of"):
         pooling.read_episodes(about, out)
+
+
+def trained(spec, folder, observe, *, save_every=900.0):
+    """What stands for a training of the core's."""
+    lines = [
+        {
+            "rows": rows,
+            "seed": seed,
+            "updates": rows,
+            "eval/return": float(rows + seed),
+            "eval/returns": [1.0, 2.0],
+            "eval/length": 5.0,
+            "time/rows_per_second": 1.0,
+        }
+        for rows in (10, 20)
+        for seed in spec.seeds
+    ]
+    (folder / training.LOG).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / training.CHECKPOINTS / "20").mkdir(parents=True, exist_ok=True)
+    return "learned"
+
+
+def test_a_source_is_finished_once_its_episodes_are_kept(wanted, tmp_path, monkeypatch):
+    spec = wanted.runs["Beta"]
+    kept = []
+
+    def source_of_run(folder):
+        if not (folder / training.CHECKPOINTS / "20").exists():
+            raise AssertionError("the checkpoint went before the episodes were taken from it")
+        kept.append(folder)
+        if len(kept) == 1:
+            raise Killed
+        return episodes(spec)
+
+    monkeypatch.setattr(training, "train", trained)
+    monkeypatch.setattr(core_pooling, "source_of_run", source_of_run)
+    folder = tmp_path / "Beta"
+    with pytest.raises(Killed):
+        session.work(spec, tmp_path, kind=SOURCE_RUNS)
+    assert state_of(spec, wanted, folder, verify=True).record is None
+    (folder / EPISODES).mkdir()  # of whatever was there before
+    assert session.work(spec, tmp_path, kind=SOURCE_RUNS)
+    found = state_of(spec, wanted, folder, verify=True).record
+    assert found.episodes == pooled([episodes(spec)]).digest
+    assert (found.count, found.returns, found.learned) == (12, [20.0, 21.0, 22.0], "learned")
+    assert not (folder / training.CHECKPOINTS).exists()
+    assert not session.work(spec, tmp_path, kind=SOURCE_RUNS)
+    assert len(kept) == 2
+    job = pickle.loads(pickle.dumps(RunJob(spec, tmp_path, 1.0, SOURCE_RUNS)))
+    assert isinstance(job.kind, type(SOURCE_RUNS))
+
+
+@pytest.mark.parametrize("name", [pooling.ABOUT, f"{EPISODES}/episodes.json"])
+def test_a_dataset_that_lacks_a_file_is_no_dataset(name, out, wanted):
+    (out / DATASET / name).unlink()
+    with pytest.raises(PaperError, match=r"remove .*dataset and .*offline to make both again"):
+        build(wanted, out, quiet)
 
 
 def test_a_killed_build_leaves_nothing_that_looks_whole(out, wanted, monkeypatch):
@@ -447,7 +512,7 @@ def test_how_far_everything_is(out, capsys):
     assert "offline: 40 of 60 updates, 67%" in told
 
 
-def test_the_estimate_of_the_run_is_that_of_its_shapes(out):
+def test_the_estimate_of_the_run_is_that_of_its_shapes(out, capsys):
     from audits.multitask.estimate import estimated
 
     about = read_about(out)
@@ -461,4 +526,9 @@ def test_the_estimate_of_the_run_is_that_of_its_shapes(out):
     assert more.learner > found.learner
     assert more.working > found.working
     assert np.isclose(more.device - more.constant, more.state + more.working)
-    assert msgspec.to_builtins(found)["constant"] == found.constant
+    shutil.rmtree(out / OFFLINE)
+    assert audit("train", "--out", out, "--dry-run", "--gpus", 2, "--hours", 3) == cli.SAME
+    told = capsys.readouterr().out.split("\n")[1].split()
+    gigabytes = -(-round(1.25 * found.host) // 2**30)
+    assert told == [OFFLINE, "0", "2", "8", str(gigabytes), "3.0", str(out / OFFLINE)]
+    assert not (out / OFFLINE).exists()

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from audits.multitask.offline import agent_config
-from audits.multitask.pooling import ABOUT
 from audits.multitask.protocol import DATASET, OfflineSpec, Protocol
 from audits.multitask.sources import EPISODES
 from audits.paper.calibration import Calibration, measured, read_calibration
@@ -88,7 +87,7 @@ def _sizes(out: Path, protocol: Protocol | None) -> tuple[Any, list[int]]:
     from core.tdmpc2.dataset import told
     from core.tdmpc2.tasks import Tasks
 
-    if protocol is None or (out / DATASET / ABOUT).exists():
+    if protocol is None or (out / DATASET).exists():
         listed = told(out / DATASET / EPISODES)[0]["tasks"]
         keys = ("name", "observation_size", "action_size", "episode_length")
         columns = [tuple(task[key] for task in listed) for key in keys]

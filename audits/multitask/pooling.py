@@ -134,9 +134,12 @@ def read_about(out: Path) -> DatasetFile:
         PaperError: There is none, or it is damaged.
     """
     path = out / DATASET / ABOUT
-    if not path.exists():
+    if not (out / DATASET).exists():
         raise PaperError(f"{out} has no dataset; make it with `audit multitask dataset`")
-    about = read_object(path, DatasetFile)
+    try:
+        about = read_object(path, DatasetFile)
+    except PaperError as error:
+        raise PaperError(f"{path} is missing or damaged; {_anew(out)}") from error
     if about.version != VERSION:
         raise PaperError(f"{path} is of format {about.version}, not {VERSION}; {_anew(out)}")
     return about
