@@ -431,9 +431,16 @@ def no_dataset(out, spec):
     return Verdict.INCOMPLETE, "has no dataset"
 
 
+def another_source(out, spec):
+    beta = protocol().runs["Beta"]
+    again(out, changed(beta, settings=beta.settings | {"horizon": 2}))
+    return Verdict.INCOMPLETE, "off protocol: Beta: settings.horizon is 2, not None"
+
+
 @pytest.mark.parametrize(
     "made",
     [
+        another_source,
         one_short,
         two_short,
         unfinished,

@@ -33,8 +33,8 @@ class TaskResult(msgspec.Struct, frozen=True):
 
     @property
     def reached(self) -> float | None:
-        """The offline mean as a share of the sources'; None where that means nothing."""
-        if not self.sources or not self.offline or fmean(self.sources) <= 0:
+        """The offline mean as a share of the sources'; None if the task was not judged."""
+        if self.verdict is Verdict.INCOMPLETE:
             return None
         return fmean(self.offline) / fmean(self.sources)
 
