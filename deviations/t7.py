@@ -60,6 +60,8 @@ def _phase(answer: Answer, asked: Inputs) -> float:
 def _burst(answer: Answer, asked: Inputs) -> float:
     """Updates that come with the last random tick beyond S, or before it."""
     last = _last_random(asked)
+    if ticks(answer) <= last:
+        return np.nan
     return abs(answer["updates"][last] - asked["seed_steps"]) + answer["updates"][:last].sum()
 
 

@@ -38,7 +38,7 @@ def _from_evaluation(answer: Answer, asked: Inputs) -> float:
     """Plans of training that start from an evaluation's mean, if the first one does."""
     del asked
     found = np.flatnonzero(answer["before"][:, 0] == OF_EVALUATION)
-    return float(len(found)) if found[:1] == first_plan(answer) else np.nan
+    return float(len(found)) if first_plan(answer) in found[:1] else np.nan
 
 
 def _place(answer: Answer, asked: Inputs) -> np.ndarray:
