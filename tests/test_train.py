@@ -27,7 +27,7 @@ from core.dreamerv3.train_config import TrainConfig
 from core.environments import make_environment
 from core.training import loop, windows
 from core.training.checkpoint import Checkpoints
-from core.training.errors import RunError
+from core.training.errors import RunError, RunInterruptedError
 from core.training.progress import ProgressBar
 from core.training.run_config import RunConfig
 
@@ -380,6 +380,19 @@ def test_a_run_that_ends_before_its_first_update_says_so(tmp_path, monkeypatch):
     assert shown.getvalue() == (
         "the first update would come at 24 rows: nothing is learned in 20 steps\n"
     )
+
+
+def test_a_second_ctrl_c_names_the_checkpoint_that_there_is(train, tmp_path, monkeypatch):
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("core.training.run._compiled", lambda *_: None)
+    monkeypatch.setattr("core.training.run.train_to_the_end", pressed)
+    config = RunConfig(CONFIG, "CartPole-v1", SEEDS, tmp_path)
+    Checkpoints(tmp_path / "checkpoints", config.identity()).save(32, train[1])
+    with pytest.raises(RunInterruptedError, match="the last checkpoint holds 32 rows") as got:
+        run(config)
+    assert got.value.number == signal.SIGINT
 
 
 def test_a_full_disk_at_the_start_is_one_sentence(tmp_path, monkeypatch):
