@@ -67,7 +67,10 @@ class KillMatrix:
     def rendered(self) -> str:
         """The document of what is known now."""
         return kill_matrix_document(
-            [FaultText(f.id, f.title, f.kind, f.source, f.needs) for f in self._faults],
+            [
+                FaultText(f.id, f.title, f.kind, f.source, f.needs, f.caught_by)
+                for f in self._faults
+            ],
             [
                 ClaimText(f"{entry.id}/{claim.id}", claim.about, claim.unbroken)
                 for entry in self._registry

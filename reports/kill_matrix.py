@@ -29,13 +29,23 @@ class ClaimText:
 
 @dataclasses.dataclass(frozen=True)
 class FaultText:
-    """A fault as the registry has it; `needs` is what must be installed to seed it."""
+    """A fault as the registry has it.
+
+    Attributes:
+        id: Its id.
+        title: The mistake, in a few words.
+        kind: What sort of mistake it is.
+        source: Where it was seen; "" if nowhere.
+        needs: What must be installed to seed it.
+        caught_by: The claims that must notice it.
+    """
 
     id: str
     title: str
     kind: str
     source: str
     needs: str = ""
+    caught_by: tuple[str, ...] = ()
 
 
 def kill_matrix_document(
@@ -70,7 +80,7 @@ def kill_matrix_document(
             _claim_row(claim.name, kills[claim.name]) for claim in breakable if claim.name in kills
         ],
         idle=[
-            [cell(claim.name), cell(claim.unbroken or _why_idle(claim, seeded.values()))]
+            [cell(claim.name), cell(claim.unbroken or _why_idle(claim, faults, seeded))]
             for claim in breakable
             if claim.name not in kills
         ],
@@ -118,9 +128,21 @@ def _claim_row(name: str, faults: Sequence[str]) -> list[str]:
     return [cell(name), str(len(faults)), cell(", ".join(faults))]
 
 
-def _why_idle(claim: ClaimText, records: Iterable[FaultRecord]) -> str:
+def _why_idle(
+    claim: ClaimText, faults: Sequence[FaultText], seeded: Mapping[str, FaultRecord]
+) -> str:
     """What is known of a claim that catches nothing, from what it was tried on."""
-    cells = [record.claims[claim.name] for record in records if claim.name in record.claims]
+    name = claim.name.casefold()
+    waiting = [
+        fault.id
+        for fault in faults
+        if fault.id not in seeded and name in (wanted.casefold() for wanted in fault.caught_by)
+    ]
+    if waiting:
+        return f"not seeded yet is what it must kill: {', '.join(waiting)}"
+    cells = [one.claims[claim.name] for one in seeded.values() if claim.name in one.claims]
+    if not cells and any(fault.id not in seeded and not fault.needs for fault in faults):
+        return "none of the faults that were seeded so far answers what it asks"
     if not cells:
         return "no seeded fault answers what it asks"
     if set(cells) == {"not measured"}:

@@ -100,6 +100,15 @@ def test_a_fault_is_not_seeded_where_what_it_needs_is_not_installed(here, sensit
     assert "| NOT MEASURED: it needs a_simulator_that_nobody_has |" in row(here, "X02")
 
 
+def test_a_claim_that_waits_for_its_fault_is_not_said_to_kill_nothing(here, sensitivity):
+    waiting = fault("X02", caught_by=("symlog/also",))
+    quiet = fault(function=TABLE[SYMLOG])
+    assert sensitivity(quiet, waiting, words=("--fault", "F01")) == 1
+    assert row(here, "symlog/also") == (
+        "| symlog/also | not seeded yet is what it must kill: X02 |"
+    )
+
+
 def test_what_is_missing_is_asked_of_a_folder(here, monkeypatch, capsys):
     assert main(["sensitivity", "--missing"]) == 2
     assert "--results" in capsys.readouterr().err
