@@ -52,6 +52,11 @@ def _rounded_down(sound, steps, length, n_envs, rounding="ceil"):
     return sound(steps, length, n_envs, "floor")
 
 
+def _two_more(sound, *sizes, **how):
+    """Two rounds more than what was asked for needs."""
+    return sound(*sizes, **how) + 2
+
+
 def _held_but_one(sound, state, steps):
     """One of the complete rounds is never sampled."""
     return sound(state, steps) - 1
@@ -113,6 +118,16 @@ FAULTS: tuple[Fault, ...] = (
         "T26/core",
         "T26/core-dmc",
         "T26/multiples",
+    ),
+    fault(
+        "X603",
+        "a replay of two rounds more than asked for",
+        KIND,
+        "replay_capacity",
+        _of_episodes("rounds", _two_more),
+        "T26/core",
+        "T26/core-dmc",
+        "T26/remainders",
     ),
     fault(
         "X476",
