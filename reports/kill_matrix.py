@@ -58,8 +58,8 @@ def kill_matrix_document(
         claims: Likewise.
         records: What was measured, by fault.
     """
-    known = {fault.id for fault in faults}
-    seeded = {name: record for name, record in records.items() if name in known}
+    # In the order of the faults, whatever order they were seeded in.
+    seeded = {fault.id: records[fault.id] for fault in faults if fault.id in records}
     kills = _kills(seeded.values())
     breakable = [claim for claim in claims if claim.about != "reference"]
     return render(

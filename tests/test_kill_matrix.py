@@ -79,12 +79,13 @@ def test_a_fault_that_nobody_notices_stands_out_and_so_does_one_that_crashes(her
 
 def test_a_run_that_was_cut_short_goes_on_where_it_was(here, sensitivity, capsys):
     both = fault(), fault("X02")
-    assert sensitivity(*both, words=("--fault", "F01")) == 0
-    assert "| ours | NOT MEASURED |" in row(here, "X02")
+    assert sensitivity(*both, words=("--fault", "X02")) == 0
+    assert "| ours | NOT MEASURED |" in row(here, "F01")
     assert sensitivity(*both, words=("--missing",)) == 0
     out = capsys.readouterr().out
     assert "1 of 1 faults" in out
-    assert "| ours | killed |" in row(here, "X02")
+    assert "| ours | killed |" in row(here, "F01")
+    assert row(here, "D1/equal") == "| D1/equal | 2 | F01, X02 |"
     assert sensitivity(*both, words=("--missing",)) == 0
     assert "No fault is missing" in capsys.readouterr().out
     # One that must be noticed by somebody else now is another fault.
