@@ -8,12 +8,13 @@ from typing import Annotated
 import cyclopts
 from cyclopts import Parameter
 
-from core.training.command import EPILOGUE, AgentSettings, Options, execute, typed
+from core.training.command import EPILOGUE, AgentSettings, Options, Whole, execute, typed
 
 app = cyclopts.App(
     name="python -m core.tdmpc2.multitask",
     help="Train one TD-MPC2 agent on episodes of several tasks.",
     version_flags=[],
+    error_formatter=lambda error: f"error: {error}",
 )
 
 
@@ -54,15 +55,15 @@ def train(
     *,
     dataset: Path,
     logdir: Path,
-    size: int = 5,
+    size: Whole = 5,
     mt30_widths: bool = False,
-    steps: int = 1_000_000,
+    steps: Whole = 1_000_000,
     seeds: Annotated[tuple[int, ...], Parameter(consume_multiple=True)] = (0,),
-    log_every: int = 50_000,
-    eval_episodes: int = 10,
+    log_every: Whole = 50_000,
+    eval_episodes: Whole = 10,
     save_every: float = 300.0,
     tensorboard: bool = False,
-    devices: int = 1,
+    devices: Whole = 1,
     cache: Path | None = None,
     agent: AgentSettings = None,
 ) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from core.training.run_config import RunConfig
     from core.training.train_config import TrainConfig
 
-_EPILOGUE = (
+EPILOGUE = (
     "Any key of the agent's configuration is an option too, as in "
     "--agent.learning_rate 1e-4 --agent.batch_size 8."
 )
@@ -54,7 +54,7 @@ def command(name: str, text: str) -> cyclopts.App:
     return cyclopts.App(
         name=name,
         help=text,
-        help_epilogue=_EPILOGUE,
+        help_epilogue=EPILOGUE,
         version_flags=[],
         error_formatter=lambda error: f"error: {error}",
     )
