@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json as json_module
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +23,8 @@ _MARKS = {
     sensitivities.NOT_MEASURED: "?",
     sensitivities.BROKEN_ANYWAY: "!",
 }
+
+_FAULTS_OF_PROGRAMS = 25  # after so many, what was compiled for them is freed
 
 _LEGEND = "X caught, . held, ? not measured, ! broken without the fault, blank not tried"
 
@@ -51,6 +54,8 @@ def sensitivity(
         recordings: A folder of recordings to use instead of the embedded one.
         json: Print a JSON array, and nothing else.
     """
+    from parity.core_subject.running import forget_programs
+
     options.not_empty("--fault", fault)
     chosen = faults.select(faults.load_faults(), fault or ())
     if not chosen:
@@ -66,6 +71,14 @@ def sensitivity(
             raise options.UsageError("--missing asks what a folder lacks; name it with --results")
         chosen = tuple(one for one in chosen if kept.lacks(one))
     source = "live" if live else "recorded"
+    seeded = itertools.count(1)
+
+    def finish(result: sensitivities.FaultResult) -> None:
+        if kept:
+            kept.add(result)
+        if next(seeded) % _FAULTS_OF_PROGRAMS == 0:
+            forget_programs()
+
     with (
         subjects.opened() as core,
         References(source, options.recordings_folder(recordings)) as references,
@@ -78,7 +91,7 @@ def sensitivity(
             references,
             source=source,
             progress=told,
-            finished=kept.add if kept else lambda result: None,
+            finished=finish,
         )
         stale = references.stale
     problems = sensitivities.problems(found)
