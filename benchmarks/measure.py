@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 
 from benchmarks import peak
 from benchmarks.cores import use_cores
+from benchmarks.options import Options
 from benchmarks.program import programs
 from benchmarks.report import Report, show, write
 from benchmarks.sides import Say, Steps
@@ -19,8 +19,6 @@ from parity.implementations import AnswerError, CannotMeasureError
 from reference_harness.errors import HarnessError
 
 RESULTS = Path(__file__).parent / "results"
-Section = Literal["peak", "steps", "program"]
-SECTIONS: tuple[Section, ...] = ("peak", "steps", "program")
 
 
 def peaks() -> dict[int, float]:
@@ -30,22 +28,21 @@ def peaks() -> dict[int, float]:
 
 def run(
     report: Report,
+    options: Options,
     cases: Sequence[str],
-    sections: Sequence[Section],
     steps: Callable[[str, Say], Steps],
     program: Callable[[str], tuple[str, int, int]],
-    output: Path,
 ) -> None:
     """Measures, prints tables, and writes them.
 
     Args:
         report: An empty one.
+        options: What to measure, and where to write it.
         cases: Keys of the agent's cases.
-        sections: What to measure.
         steps: A case, and who is told what is going on, to its side-by-side figures.
         program: A case to what tables call it, ticks to time, and seeds of the larger program.
-        output: The folder to write to.
     """
+    sections, output = options.only, options.output or RESULTS
     console = Console(stderr=True)
     try:
         with console.status("starting") as status:

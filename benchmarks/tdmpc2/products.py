@@ -1,9 +1,9 @@
 """How many floating-point operations the matrix products of a program are.
 
 Counted in its jaxpr, after what nobody uses is gone: a loop of known length counts as often as
-it runs, of a branch its largest side. The core's update and plan compute no product twice and
-none that is not used (all ensembles are evaluated at the two drawn networks where two are
-drawn), so the number is what the algorithm needs.
+it runs, of a branch its largest side. The core's update and plan compute no product twice, and
+of an ensemble the two drawn networks where two are drawn, so the number is what the algorithm
+needs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,11 @@ def of_plan(agent: Agent) -> float:
 
 
 def count(function: Callable[..., Any], *arguments: Any) -> float:
-    """Operations of the matrix products of a function."""
+    """Operations of the matrix products of a function.
+
+    Raises:
+        ValueError: It has products in a loop of unknown length.
+    """
     jaxpr = jax.make_jaxpr(function)(*arguments).jaxpr
     return _of(partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))[0])
 
@@ -67,8 +71,10 @@ def _of_equation(equation: Any) -> float:
     if name == "cond":
         return max(_of(branch.jaxpr) for branch in params["branches"])
     inner = [value for value in params.values() if hasattr(value, "eqns") or _closed(value)]
-    times = params["length"] if name == "scan" else 1
-    return times * sum(_of(value.jaxpr if _closed(value) else value) for value in inner)
+    within = sum(_of(value.jaxpr if _closed(value) else value) for value in inner)
+    if name == "while" and within:
+        raise ValueError("nobody knows how often this loop multiplies")
+    return within * (params["length"] if name == "scan" else 1)
 
 
 def _closed(value: Any) -> bool:
