@@ -309,19 +309,9 @@ def report(
     """
     from audits.multitask.documents import reason, write_all
     from audits.multitask.validation import validate
-    from audits.paper.judgement import Verdict
+    from audits.paper.terminal import conclude
 
     summary = validate(out, smoke=smoke)
     written = write_all(summary, out)
-    if json:
-        print(written[1].read_text("utf-8"), end="")
-    else:
-        print(f"{summary.verdict.value}: {reason(summary)}")
-        for told in summary.changed:
-            print(f"changed since the dataset was made: {told}")
-        for off in summary.off_protocol:
-            print(f"off protocol: {off.run}: {'; '.join(off.why)}")
-        for path in written:
-            print(path, file=sys.stderr)
-    failing = {Verdict.FAIL, Verdict.INCOMPLETE} if strict else {Verdict.FAIL}
-    return int(summary.verdict in failing)
+    remarks = [f"changed since the dataset was made: {told}" for told in summary.changed]
+    return conclude(summary, reason(summary), written, remarks, strict=strict, as_json=json)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -231,18 +230,9 @@ def report(
         Print the summary as JSON instead of the verdict.
     """
     from audits.paper.documents import reason, write_all
-    from audits.paper.judgement import Verdict
+    from audits.paper.terminal import conclude
     from audits.paper.validation import validate
 
     summary = validate(runs, agent)
     written = write_all(summary, out or runs)
-    if json:
-        print(written[1].read_text("utf-8"), end="")
-    else:
-        print(f"{summary.verdict.value}: {reason(summary)}")
-        for off in summary.off_protocol:
-            print(f"off protocol: {off.run}: {'; '.join(off.why)}")
-        for path in written:
-            print(path, file=sys.stderr)
-    failing = {Verdict.FAIL, Verdict.INCOMPLETE} if strict else {Verdict.FAIL}
-    return int(summary.verdict in failing)
+    return conclude(summary, reason(summary), written, strict=strict, as_json=json)

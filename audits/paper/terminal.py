@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from rich.console import Console
 from rich.table import Table
 
 from audits.paper.estimate import Estimate
+from audits.paper.judgement import Verdict
 from audits.paper.kinds import AnySpec, Kind
 from audits.paper.registry import RunSpec
 from audits.paper.status import RunStatus
 from audits.paper.submission import Resources
 from audits.paper.training import newest_checkpoint
+from audits.paper.validation import OffProtocol
 
 _WIDE = 10_000  # characters: no line is broken
+
+
+class Judged(Protocol):
+    """What is read of a summary."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Over everything."""
+        ...
+
+    @property
+    def off_protocol(self) -> Sequence[OffProtocol]:
+        """Runs that were not judged."""
+        ...
 
 
 def show_runs(specs: Sequence[RunSpec]) -> None:
@@ -141,6 +158,39 @@ def show_estimates(found: Sequence[Estimate]) -> None:
     hours = [estimate.hours for estimate in found if estimate.hours is not None]
     if len(hours) == len(found) > 1:
         print(f"one after another: {duration(3600 * sum(hours))}")
+
+
+def conclude(
+    summary: Judged,
+    reason: str,
+    written: Sequence[Path],
+    remarks: Sequence[str] = (),
+    *,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Prints a verdict and where its report is, and gives the exit status.
+
+    Args:
+        summary: What was judged.
+        reason: Why it is so, in a few words.
+        written: The report's files, the summary second.
+        remarks: What else must be known.
+        strict: INCOMPLETE fails too.
+        as_json: Print the summary instead.
+    """
+    if as_json:
+        print(written[1].read_text("utf-8"), end="")
+    else:
+        print(f"{summary.verdict.value}: {reason}")
+        for remark in remarks:
+            print(remark)
+        for off in summary.off_protocol:
+            print(f"off protocol: {off.run}: {'; '.join(off.why)}")
+        for path in written:
+            print(path, file=sys.stderr)
+    failing = {Verdict.FAIL, Verdict.INCOMPLETE} if strict else {Verdict.FAIL}
+    return int(summary.verdict in failing)
 
 
 def duration(seconds: float | None) -> str:
