@@ -140,7 +140,7 @@ def test_a_port_of_one_quantity_is_compared_in_it(tmp_path, capsys):
     port.write_text(
         "def training_step(updates, **rest):\n"
         "    import numpy as np\n"
-        "    return {'updates': np.asarray(updates + 1)}\n"
+        "    return {'updates': np.int64(updates + 1)}\n"
         "OPERATIONS = {'tdmpc2.training_step': training_step}\n"
     )
     command = ["trace", "tdmpc2", "--single", "--start", "spread", "--subject", str(port)]

@@ -49,15 +49,16 @@ class Port:
                     f"{self.name} answers {self.operation} with {name!r}, which is no quantity of "
                     f"a step{hint} (`--quantities` lists them)"
                 )
-            if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
-                what = value.dtype if isinstance(value, np.ndarray) else type(value).__name__
+            known_dtype = isinstance(value, np.ndarray | np.generic)
+            if not known_dtype or value.dtype.kind not in "biuf":
+                what = value.dtype if known_dtype else type(value).__name__
                 raise AnswerError(
                     f"{self.name} answers {self.operation} with {name!r} as {what}; give a numpy "
                     f"array of numbers"
                 )
         if not answer:
             raise AnswerError(f"{self.name} answers {self.operation} with nothing at all")
-        return answer
+        return {name: np.asarray(value) for name, value in answer.items()}
 
     def describe(
         self,
