@@ -41,7 +41,7 @@ def quick_jit(function: Callable, level: int = 0, **options: Any) -> Callable:
 def forget_programs() -> None:
     """Frees what was compiled so far.
 
-    Every program maps pieces of memory, of which Linux gives a process 65,530; some 200 seeded
-    faults use them up.
+    Every program maps pieces of memory, of which Linux gives a process 65,530: one process that
+    seeded faults had used them up after 127.
     """
     jax.clear_caches()
