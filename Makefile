@@ -51,10 +51,10 @@ $(VENV)/pyvenv.cfg: | $(UV)
 	$(UV) venv -q --python "$(or $(UV_PYTHON),>=3.11,<3.14)" $(VENV)
 
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml $(VENV)/pyvenv.cfg | $(UV)
-	$(UV) pip install -q --python $(BIN)/python -r requirements/runtime.txt
+	$(UV) pip install -q --compile-bytecode --python $(BIN)/python -r requirements/runtime.txt
 	$(UV) pip install -q --python $(BIN)/python --no-deps -e .
 	touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime | $(UV)
-	$(UV) pip install -q --python $(BIN)/python -r requirements/dev.txt
+	$(UV) pip install -q --compile-bytecode --python $(BIN)/python -r requirements/dev.txt
 	touch $@

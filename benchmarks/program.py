@@ -126,12 +126,12 @@ def programs(
 
 def _main(question: Question) -> None:
     import jax
-
-    jax.config.update("jax_compilation_cache_dir", str(Path(question.cache)))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     import jax.numpy as jnp
 
+    from core.compiled import keep_programs
     from core.training.devices import place, seed_mesh, spread
+
+    keep_programs(Path(question.cache))
 
     problems = importlib.import_module(f"benchmarks.{question.agent}.problems")
     training: Training = problems.training(question.case)

@@ -17,3 +17,15 @@ def default_folder() -> Path:
     affinity = getattr(os, "sched_getaffinity", None)  # only Linux has it
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     return Path(platformdirs.user_cache_dir("world-model-parity")) / "compiled" / f"{cores}-cores"
+
+
+def keep_programs(folder: Path | None = None) -> None:
+    """Has jax keep programs that took half a second to compile, and find those that were kept.
+
+    Args:
+        folder: Where; by default `default_folder`.
+    """
+    import jax
+
+    jax.config.update("jax_compilation_cache_dir", str(folder or default_folder()))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

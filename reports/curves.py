@@ -193,7 +193,10 @@ def main(
     try:
         for curve in curves:
             last = f"{curve.values[-1]:.4g} at {curve.rows[-1]:,} rows"
-            print(f"{curve.run}, seed {curve.seed}: {metric} {last}, best {max(curve.values):.4g}")
+            print(
+                f"{curve.run}, seed {curve.seed}: {metric} {last}, "
+                f"from {min(curve.values):.4g} to {max(curve.values):.4g}"
+            )
         print(output, flush=True)
     except BrokenPipeError:
         # Whoever read the output has enough; Python must not complain of it at exit.

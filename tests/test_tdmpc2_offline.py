@@ -17,9 +17,9 @@ from core.tdmpc2.config import Config
 from core.tdmpc2.dataset import DatasetError, Origin, save
 from core.tdmpc2.evaluation import play_tasks
 from core.tdmpc2.offline import OfflineConfig, make_offline, run_offline
+from core.tdmpc2.outside import run
 from core.tdmpc2.pool import Pool, Where
 from core.tdmpc2.pooling import Source, pooled, source_of_run
-from core.tdmpc2.run import run
 from core.tdmpc2.train_config import TrainConfig
 from core.training import run as training
 from core.training.checkpoint import CheckpointError

@@ -21,7 +21,7 @@ from core.config import ConfigError
 from core.tdmpc2 import train
 from core.tdmpc2.__main__ import app
 from core.tdmpc2.config import Config
-from core.tdmpc2.run import run
+from core.tdmpc2.outside import run
 from core.tdmpc2.terminations import TerminationError
 from core.tdmpc2.train_config import TrainConfig
 from core.training.checkpoint import Checkpoints

@@ -78,7 +78,10 @@ def test_the_spread_start_leaves_no_parameter_alone_but_the_padding():
         (["--pin", "dreamerv3-e3f0224"], "can not be traced"),
         (["--length", "1"], "give at least 2"),
         (["--start"], "needs at least one value"),
-        (["--steps", "3"], "this trace of dreamerv3-29eb964 was not recorded (one step"),
+        (
+            ["--steps", "3"],
+            "this trace of dreamerv3-29eb964 was not recorded: only 29eb964 was, at size tiny",
+        ),
         (["--seed", "5"], "was not recorded"),
         (["--subject", "absent.py"], "there is no file absent.py"),
         (["--subject", "absent.py", "--steps", "2"], "a port is asked for one step"),

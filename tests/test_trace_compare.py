@@ -218,6 +218,14 @@ def test_the_report_explains_its_columns_first_and_calls_a_port_by_its_name():
     assert report.as_json(trace, "a-pin")["not_offered"] == list(left_out)
 
 
+def test_a_trace_says_what_its_pin_is_known_to_do_otherwise():
+    problem = make_problem("tiny", "discrete")
+    (known,) = TracedProblem(problem, "dreamerv3-2411f7d").notes
+    assert "D36" in known
+    assert "previous_actions" in known
+    assert not TracedProblem(problem).notes
+
+
 def test_the_report_names_the_first_divergence_and_its_row():
     core = np.array([[0.0, 0.3]], np.float32)
     quiet = difference(Quantity("embed"), 0, core, core, core, np.asarray(0.0))

@@ -21,7 +21,7 @@ from core.config import ConfigError
 from core.dreamerv3.__main__ import app
 from core.dreamerv3.config import Config
 from core.dreamerv3.metrics import watched
-from core.dreamerv3.run import run
+from core.dreamerv3.outside import load, run
 from core.dreamerv3.train import make_train
 from core.dreamerv3.train_config import TrainConfig
 from core.environments import make_environment
@@ -275,6 +275,25 @@ def test_a_run_with_more_steps_is_bitwise_the_one_that_had_them(train, whole, tm
     assert [line for line in figures(tmp_path) if line["rows"] != 200] == figures(whole)
     with pytest.raises(ConfigError, match="has 600 rows already, more than the 200 of --steps"):
         run(RunConfig(shorter, **options))
+
+
+def test_a_run_is_loaded_from_its_folder(whole, tmp_path):
+    saved = load(whole)
+    assert (saved.config.train, saved.config.seeds, saved.rows) == (CONFIG, SEEDS, 600)
+    scores, _ = jax.jit(saved.train.evaluate)(saved.state)
+    last = figures(whole)[-len(SEEDS) :]
+    assert [line["eval/return"] for line in last] == np.mean(scores, -1).tolist()
+    (tmp_path / "config.json").write_text("{}")
+    for folder, said in ((tmp_path / "none", "folder of a run"), (tmp_path, "another folder")):
+        with pytest.raises(RunError, match=said):
+            load(folder)
+
+
+def test_the_package_gives_the_function_whatever_was_imported_before():
+    import core.dreamerv3 as package
+
+    assert package.run is run
+    assert package.load is load
 
 
 def test_ctrl_c_saves_and_ends_with_130(train, tmp_path, compiled_programs):

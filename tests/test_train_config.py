@@ -51,3 +51,7 @@ def test_numbers_out_of_range_are_refused():
         TrainConfig(n_envs=0)
     with pytest.raises(ConfigError, match="enc_layers must be 1 or more in training, not 0"):
         TrainConfig(Config(enc_layers=0))  # with which the networks alone can be made
+    with pytest.raises(ConfigError, match="replay_capacity must be 1040 or more, batch_length"):
+        TrainConfig(replay_capacity=1039)
+    with pytest.raises(ConfigError, match="agent must be a Config"):
+        TrainConfig(agent="1m")

@@ -70,9 +70,9 @@ def train_seeds(plan: Plan, out: Path, *, devices: int = 1, bar: Any = None) -> 
 
     Raises:
         RunFileError: See `unfinished`.
-        Exception: Whatever `core.dreamerv3.run.run` raises.
+        Exception: Whatever `core.dreamerv3.outside.run` raises.
     """
-    from core.dreamerv3.run import run
+    from core.dreamerv3.outside import run
 
     seeds = unfinished(out, plan)
     if not seeds:

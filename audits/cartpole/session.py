@@ -93,17 +93,14 @@ def _read(plan: Plan, folder: Path, side: str) -> list[Run]:
 
 
 def _train_ours(choices: Choices, folder: Path, report: Report) -> None:
-    import jax
-
-    from core.compiled import default_folder
+    from core.compiled import keep_programs
     from core.dreamerv3.config import ConfigError
     from core.environments import EnvironmentSetupError
     from core.training.checkpoint import CheckpointError
     from core.training.errors import RunError, RunInterruptedError
     from core.training.logging import LoggingError
 
-    jax.config.update("jax_compilation_cache_dir", str(default_folder()))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    keep_programs()
     seeds = ours.unfinished(folder, choices.plan)
     report(
         f"ours: training seeds {', '.join(map(str, seeds))}" if seeds else "ours: finished already"

@@ -19,12 +19,9 @@ def prepare() -> None:
     """What a process does before it trains: quiet XLA, and keep its compiled programs."""
     # XLA calls every compilation of more than two minutes a bug; physics takes longer.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    import jax
+    from core.compiled import keep_programs
 
-    from core.compiled import default_folder
-
-    jax.config.update("jax_compilation_cache_dir", str(default_folder()))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    keep_programs()
 
 
 def run_here(specs: Sequence[AnySpec], out: Path, save_every: float, kind: Kind = PAPER) -> int:

@@ -76,7 +76,7 @@ class SubmititLauncher:
             import submitit
         except ImportError as error:
             raise PaperError(
-                f"--launcher {name} needs submitit: pip install 'world-model-parity[cluster]'"
+                f"--launcher {name} needs submitit: pip install -e '.[cluster]' in the clone"
             ) from error
         self.name, self.logs = name, logs.absolute()
         self._options = dict(options or {})

@@ -17,12 +17,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from core.dreamerv3.agent import Agent
     from core.dreamerv3.config import Config, ConfigError
-    from core.dreamerv3.run import run
+    from core.dreamerv3.outside import load, run
     from core.dreamerv3.train import make_train
     from core.dreamerv3.train_config import TrainConfig
     from core.training.run_config import RunConfig
 
-__all__ = ["Agent", "Config", "ConfigError", "RunConfig", "TrainConfig", "make_train", "run"]
+__all__ = [
+    "Agent",
+    "Config",
+    "ConfigError",
+    "RunConfig",
+    "TrainConfig",
+    "load",
+    "make_train",
+    "run",
+]
 
 _MODULES = {
     "Agent": "core.dreamerv3.agent",
@@ -30,8 +39,9 @@ _MODULES = {
     "ConfigError": "core.dreamerv3.config",
     "RunConfig": "core.training.run_config",
     "TrainConfig": "core.dreamerv3.train_config",
+    "load": "core.dreamerv3.outside",
     "make_train": "core.dreamerv3.train",
-    "run": "core.dreamerv3.run",
+    "run": "core.dreamerv3.outside",
 }
 
 

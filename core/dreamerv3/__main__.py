@@ -49,7 +49,7 @@ def train(
 
     def go() -> None:
         from core.dreamerv3.config import Config
-        from core.dreamerv3.run import run
+        from core.dreamerv3.outside import run
         from core.dreamerv3.train_config import TrainConfig
 
         config = TrainConfig(

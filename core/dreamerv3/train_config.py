@@ -25,12 +25,22 @@ class TrainConfig(train_config.TrainConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(self.agent, Config):
+            raise ConfigError(
+                f"agent must be a Config, such as Config.of_size('1m'), not {self.agent!r}"
+            )
         if self.agent.enc_layers < 1:
             raise ConfigError("enc_layers must be 1 or more in training, not 0")
         if self._gate >= 2**31:
             raise ConfigError(
                 f"batch_length · n_envs + batch_size, the rows before the first update, must fit "
                 f"32 bits; {self._gate:,} do not"
+            )
+        least = (self.agent.batch_length + 1) * self.n_envs
+        if self.replay_capacity < least:
+            raise ConfigError(
+                f"replay_capacity must be {least} or more, batch_length + 1 rows of each of "
+                f"{self.n_envs} environments, not {self.replay_capacity}"
             )
         self._check_schedule()
 

@@ -42,7 +42,7 @@ def load_suite(name: str) -> ModuleType:
     except ImportError as error:
         raise EnvironmentSetupError(
             f"{name} needs mujoco_playground, and {error.name or 'it'} is not installed: "
-            "pip install 'world-model-parity[playground]'"
+            "pip install -e '.[playground]' in the clone"
         ) from error
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from core.tdmpc2.agent import Agent, TrainState
     from core.tdmpc2.config import ERAS, SIZES, Config, ConfigError
     from core.tdmpc2.losses import Batch
-    from core.tdmpc2.run import run
+    from core.tdmpc2.outside import load, run
     from core.tdmpc2.tasks import Tasks
     from core.tdmpc2.train import make_train
     from core.tdmpc2.train_config import TrainConfig
@@ -35,6 +35,7 @@ __all__ = [
     "Tasks",
     "TrainConfig",
     "TrainState",
+    "load",
     "make_train",
     "run",
 ]
@@ -50,8 +51,9 @@ _MODULES = {
     "Tasks": "core.tdmpc2.tasks",
     "TrainConfig": "core.tdmpc2.train_config",
     "TrainState": "core.tdmpc2.agent",
+    "load": "core.tdmpc2.outside",
     "make_train": "core.tdmpc2.train",
-    "run": "core.tdmpc2.run",
+    "run": "core.tdmpc2.outside",
 }
 
 

@@ -63,7 +63,7 @@ def train(
 
     def go() -> None:
         from core.tdmpc2.config import Config
-        from core.tdmpc2.run import run
+        from core.tdmpc2.outside import run
         from core.tdmpc2.train_config import TrainConfig
 
         config = TrainConfig(

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from core.config import ConfigError
-from core.environments import make_environment
-from core.tdmpc2.config import Config
 from core.tdmpc2.dataset import Dataset, DatasetError, Origin
 from core.tdmpc2.episodes import Episodes
 from core.tdmpc2.mt30 import MT30
+from core.tdmpc2.outside import load
 from core.tdmpc2.tasks import Tasks
-from core.tdmpc2.train import make_train
 from core.tdmpc2.train_config import TrainConfig
-from core.training.checkpoint import Checkpoints
-from core.training.run_config import RunConfig
+from core.training.errors import RunError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,18 +78,17 @@ def source_of_run(logdir: Path) -> Source:
         CheckpointError: See `Checkpoints.restore`.
         EnvironmentSetupError: See `make_environment`.
     """
-    config = _config_of(logdir)
-    train = cast(TrainConfig, config.train)
+    try:
+        saved = load(logdir)
+    except RunError as error:
+        raise DatasetError(str(error)) from error
+    config = saved.config
+    if cast(TrainConfig, config.train).episodic:
+        raise DatasetError(
+            f"the run in {logdir} is episodic: its episodes have no common length; choose another"
+        )
     origin = Origin(config.env, config.action_repeat, config.time_limit)
-    environment = make_environment(
-        origin.env, action_repeat=origin.action_repeat, time_limit=origin.time_limit
-    )
-    keys = jax.vmap(jax.random.key)(np.asarray(config.seeds, np.uint32))
-    shape = jax.eval_shape(make_train(train, environment).init, keys)
-    checkpoints = Checkpoints(logdir / "checkpoints", config.identity())
-    if checkpoints.latest is None:
-        raise DatasetError(f"{logdir} has no checkpoint; choose the folder of a run that was saved")
-    _, state = checkpoints.restore(shape)
+    state = saved.state
     try:
         return source_of_replay(origin, state.learners.replay, int(state.tick))
     except DatasetError as error:
@@ -113,38 +107,6 @@ def sources_of_dataset(dataset: Dataset) -> list[Source]:
         reward = dataset.reward[rows].reshape(-1, t + 1)
         found.append(Source(origin, observation[..., :o], action[:, :t, :a], reward[:, :t]))
     return found
-
-
-def _config_of(logdir: Path) -> RunConfig:
-    path = logdir / "config.json"
-    try:
-        about = json.loads(path.read_text())
-        agent = {k[6:]: v for k, v in about.items() if k.startswith("agent.")}
-        keys = [field.name for field in dataclasses.fields(TrainConfig) if field.name != "agent"]
-        train = TrainConfig(Config().replace(**agent), **{key: about[key] for key in keys})
-        config = RunConfig(
-            train=train,
-            env=about["env"],
-            seeds=tuple(about["seeds"]),
-            logdir=logdir,
-            action_repeat=about["action_repeat"],
-            time_limit=about["time_limit"],
-            devices=about["devices"],
-        )
-    except OSError as error:
-        raise DatasetError(
-            f"{path} can not be read: {error.strerror or error}; choose the folder of a run"
-        ) from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DatasetError(
-            f"{path} is not that of a run of TD-MPC2 by this version "
-            f"({type(error).__name__}: {error}); choose another folder"
-        ) from error
-    if train.episodic:
-        raise DatasetError(
-            f"the run in {logdir} is episodic: its episodes have no common length; choose another"
-        )
-    return config
 
 
 def pooled(sources: Sequence[Source], *, mt30: bool = False) -> Dataset:

@@ -44,6 +44,10 @@ class TrainConfig(train_config.TrainConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(self.agent, Config):
+            raise ConfigError(
+                f"agent must be a Config, such as Config.of_size(5), not {self.agent!r}"
+            )
         if self.seed_steps is not None:
             check(RANGES, "seed_steps", self.seed_steps)
         check(RANGES, "updates_per_step", self.updates_per_step)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import cyclopts
 from cyclopts import Parameter
 
-from core.compiled import default_folder
+from core.compiled import keep_programs
 from core.config import shortened
 from core.training.interruption import leave
 
@@ -143,8 +143,6 @@ def execute(train: Callable[[], object], options: Options) -> None:
         flag = f"--xla_force_host_platform_device_count={options.devices}"
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
     try:
-        import jax
-
         from core.config import ConfigError
         from core.environments import EnvironmentSetupError
         from core.training.checkpoint import CheckpointError
@@ -153,8 +151,7 @@ def execute(train: Callable[[], object], options: Options) -> None:
     except KeyboardInterrupt:
         _end_before_the_run()
 
-    jax.config.update("jax_compilation_cache_dir", str(options.cache or default_folder()))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    keep_programs(options.cache)
     try:
         train()
     except (ConfigError, EnvironmentSetupError) as error:

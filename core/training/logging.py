@@ -162,7 +162,7 @@ def _summary_writer() -> Any:
         from tensorboardX import SummaryWriter  # type: ignore[import-not-found]
     except ImportError as error:
         raise LoggingError(
-            "TensorBoard files need tensorboardX: pip install 'world-model-parity[tensorboard]'"
+            "TensorBoard files need tensorboardX: pip install -e '.[tensorboard]' in the clone"
         ) from error
     return SummaryWriter
 

@@ -68,7 +68,8 @@ def dreamerv3(
         quantities: Only list what such a function is given, and what it may answer with.
         no_neutralise: Leave the registered deviations that drown everything after them (D22)
             as they are, instead of answering them alike on both sides.
-        live: Ask the installed reference, instead of what was recorded of it (at size tiny).
+        live: Ask the installed reference, instead of what was recorded of it: 29eb964 at size
+            tiny and with the other options as they are by default.
         record: Ask the installed reference, and keep its answers as the recording.
         every: Show every parameter's gradient and moments, not only the worst.
         json: Print a JSON array, and nothing else.
@@ -101,7 +102,7 @@ def dreamerv3(
             return 0
         tracers = (
             Tracer(
-                TracedProblem(problem),
+                TracedProblem(problem, known),
                 side,
                 TracedPort(problem, implementation) if foreign else TracedCore(problem),
                 neutralised=neutralised,

@@ -110,8 +110,8 @@ class RecordedAnswers:
     def _unrecorded(self) -> CannotMeasureError:
         pin = self._recording.pin
         return CannotMeasureError(
-            f"this trace of {pin} was not recorded ({self._recorded}); install the reference with "
-            f"`parity reference install {pin}`, and add --live"
+            f"this trace of {pin} was not recorded: {self._recorded}; add --live to ask the "
+            f"reference itself (`parity reference install {pin}` installs it)"
         )
 
 

@@ -17,12 +17,24 @@ from parity.trace.dreamerv3.starts import start_from
 from parity.trace.quantity import Arrays, Quantity
 from parity.trace.sides import Start
 
+# What a pin is known to do otherwise, in the quantity in which a trace meets it first.
+KNOWN: Mapping[str, str] = {
+    "dreamerv3-2411f7d": "at this pin, row D36: the context's action (the first of "
+    "previous_actions, and all that follows from it) is not the stored one (`parity show D36`)",
+}
+
 
 class TracedProblem:
-    """A training step of DreamerV3; see `parity.trace.sides.Problem`."""
+    """A training step of DreamerV3; see `parity.trace.sides.Problem`.
 
-    def __init__(self, problem: Problem):
+    Args:
+        problem: What is traced.
+        pin: The reference's.
+    """
+
+    def __init__(self, problem: Problem, pin: str = "dreamerv3-29eb964"):
         self._problem = problem
+        self._pin = pin
 
     @property
     def title(self) -> str:
@@ -32,8 +44,8 @@ class TracedProblem:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Nothing but the title."""
-        return ()
+        """What the pin is known to do otherwise."""
+        return [KNOWN[self._pin]] if self._pin in KNOWN else []
 
     def as_json(self) -> dict[str, Any]:
         """The same for a program."""
