@@ -91,7 +91,7 @@ def source_of_run(logdir: Path) -> Source:
     )
     keys = jax.vmap(jax.random.key)(np.asarray(config.seeds, np.uint32))
     shape = jax.eval_shape(make_train(train, environment).init, keys)
-    checkpoints = Checkpoints(logdir / "checkpoints", config.identity())
+    checkpoints = Checkpoints(logdir / "checkpoints", config.identity(), config.defaults())
     if checkpoints.latest is None:
         raise DatasetError(f"{logdir} has no checkpoint; choose the folder of a run that was saved")
     _, state = checkpoints.restore(shape)
