@@ -143,9 +143,22 @@ class Recording:
 
     @property
     def sessions(self) -> list[dict[str, Any]]:
-        """The recording sessions: where, when and with what each request was measured."""
-        data = self._provenance()
-        return json.loads(data)["sessions"] if data else []
+        """The recording sessions: where, when and with what each request was measured.
+
+        Recordings that were merged as files have several accounts of them, alike but for the
+        sessions of each.
+        """
+        found = [s for data in self._provenance() for s in json.loads(data)["sessions"]]
+        joined: dict[str, dict[str, Any]] = {}
+        for session in sorted(found, key=lambda session: session.get("created", "")):
+            about = {name: value for name, value in session.items() if name != "requests"}
+            name = json.dumps(about, sort_keys=True)
+            requests = joined.setdefault(name, {**about, "requests": {}})["requests"]
+            for operation, askers in session["requests"].items():
+                table = requests.setdefault(operation, {})
+                for digest, claims in askers.items():
+                    table[digest] = sorted({*table.get(digest, ()), *claims})
+        return list(joined.values())
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -197,14 +210,12 @@ class Recording:
             if path.is_file() and path.relative_to(self._folder).as_posix() not in self._manifest:
                 raise damaged(path, "is not in the manifest")
 
-    def _provenance(self) -> bytes:
-        """The file that says where the answers come from; b"" where there are none."""
-        for name in self._manifest:
-            if name.startswith(f"{self.pin}/provenance"):
-                return read_checked(self._folder, name, self._manifest)
-        if self.operations:
+    def _provenance(self) -> list[bytes]:
+        """The files that say where the answers come from; none where there are none."""
+        names = [name for name in self._manifest if name.startswith(f"{self.pin}/provenance")]
+        if self.operations and not names:
             raise damaged(self._folder / MANIFEST, f"names no provenance of {self.pin}")
-        return b""
+        return [read_checked(self._folder, name, self._manifest) for name in names]
 
     def _file_of(self, operation: str) -> str | None:
         start = f"{self.pin}/answers/{operation}-"

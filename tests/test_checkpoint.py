@@ -107,6 +107,33 @@ def test_another_configuration_is_refused_with_the_keys_that_differ(folder):
     assert "env" not in str(got.value).split("configuration:")[1]
 
 
+def test_a_key_that_came_later_was_at_its_default(folder):
+    Checkpoints(folder, IDENTITY).save(160, state())
+    later = IDENTITY | {"agent.later": False}
+    assert Checkpoints(folder, later, {"agent.later": False}).restore(state())[0] == 160
+    with pytest.raises(CheckpointError, match=r"agent\.later was True and is now False; resume"):
+        Checkpoints(folder, later, {"agent.later": True}).restore(state())
+
+
+class Later(NamedTuple):
+    tick: jax.Array
+    before: None = None
+    later: None = None
+
+
+class Earlier(NamedTuple):
+    tick: jax.Array
+    before: None = None
+
+
+@pytest.mark.parametrize(("saved", "wanted"), [(Earlier, Later), (Later, Earlier)])
+def test_a_field_that_holds_nothing_may_have_come_later(folder, saved, wanted):
+    Checkpoints(folder, IDENTITY).save(160, {"part": saved(jnp.arange(3))})
+    _, restored = Checkpoints(folder, IDENTITY).restore({"part": wanted(jnp.zeros(3, jnp.int32))})
+    assert restored["part"]._replace(tick=None) == wanted(None)
+    np.testing.assert_array_equal(restored["part"].tick, np.arange(3))
+
+
 @pytest.mark.parametrize("part", [None, "identity", "checksums", "shapes"])
 def test_a_damaged_description_is_said(folder, part):
     Checkpoints(folder, IDENTITY).save(160, state())

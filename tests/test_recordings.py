@@ -135,6 +135,40 @@ def break_manifest(folder):
     (folder / MANIFEST).write_text('{"format": 1, "files": ')
 
 
+def account(number, **requests):
+    """A file of provenance, of one session."""
+    session = {**SESSION, "created": f"2026-01-0{number}T00:00:00+00:00"}
+    return {**session, "requests": {op.replace("_", "."): table for op, table in requests.items()}}
+
+
+def test_recordings_that_were_merged_as_files_lose_nothing_to_the_next_one(tmp_path):
+    """Two accounts have one session in common, and one each of their own."""
+    questions = {n: {**X, "mode": n} for n in "abcd"}
+    for n in "abc":
+        write(tmp_path, [(SYMLOG, questions[n], y(ord(n)))], claim=f"D1/{n}")
+    digests = {n: request_digest(SYMLOG, question) for n, question in questions.items()}
+    sessions = {
+        n: account(i, dreamerv3_symlog={digests[n]: [f"D1/{n}"]}) for i, n in enumerate("abc", 1)
+    }
+    manifest = read_manifest(tmp_path)
+    (old,) = (tmp_path / PIN).glob("provenance*")
+    old.unlink()
+    kept = {n: d for n, d in manifest.items() if "provenance" not in n}
+    for own in "bc":
+        text = json.dumps({"pin": PIN, "sessions": [sessions["a"], sessions[own]]})
+        name = f"{PIN}/provenance-{own}.json"
+        (tmp_path / name).write_text(text)
+        kept[name] = hashlib.sha256(text.encode()).hexdigest()
+    (tmp_path / MANIFEST).write_text(json.dumps({"format": 1, "files": kept}))
+
+    assert Recording(PIN, tmp_path).sessions == list(sessions.values())
+    written = write(tmp_path, [(SYMLOG, questions["d"], y(4))], claim="D1/d")
+    assert (written.answers, written.added, written.dropped) == (4, 1, 0)
+    Recording(PIN, tmp_path).verify()
+    for n in "abc":
+        assert Recording(PIN, tmp_path).answer(SYMLOG, questions[n])["y"] == ord(n)
+
+
 def edit_provenance(folder):
     path = next((folder / PIN).glob("provenance*"))
     path.write_text(path.read_text().replace("2026", "2025"))

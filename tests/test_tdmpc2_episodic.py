@@ -14,11 +14,12 @@ from tdmpc2_stand_in import StandIn, Tape
 from core.config import ConfigError
 from core.environments.rows import Observed
 from core.spaces import Continuous
-from core.tdmpc2 import rings, train
+from core.tdmpc2 import ends, rings, train
 from core.tdmpc2.config import Config
 from core.tdmpc2.episodic import Episodic
 from core.tdmpc2.resizing import fitted_rings
 from core.tdmpc2.train_config import TrainConfig
+from core.training.checkpoint import Checkpoints
 from core.training.devices import spread
 
 HORIZON, DRAWN, ROWS = 2, 300, 40
@@ -203,10 +204,13 @@ class Chain:
         return at, jax.nn.one_hot(at, self.observation_size), jnp.ones(()), at >= self.steps, no
 
 
-def test_the_values_of_a_chain_that_ends_are_those_in_closed_form():
+def test_the_values_of_a_chain_that_ends_are_those_in_closed_form(tmp_path):
     """Rows T29 and T7, with the real agent: n steps before the end, (1 − γⁿ) / (1 − γ).
 
-    Were the end not seen, the values would all be 1 / (1 − γ), 20.
+    Were the end not seen, the values would all be 1 / (1 − γ), 20. It is predicted where it is, and
+    a plan from there is worth the last reward.
+
+    The second half of the run goes on from a checkpoint.
     """
     widths = {"enc_dim": 16, "mlp_dim": 16, "latent_dim": 16, "simnorm_dim": 4, "num_q": 2}
     planner = {"iterations": 1, "num_samples": 8, "num_elites": 2, "num_pi_trajs": 2}
@@ -216,9 +220,20 @@ def test_the_values_of_a_chain_that_ends_are_those_in_closed_form():
     functions, agent = (make(config, Chain(3)) for make in (train.make_train, train.make_agent))
     start = jax.jit(functions.init, compiler_options=QUICK)(jax.random.key(7)[None])
     chunk = jax.jit(functions.chunk, compiler_options=QUICK)
-    state, metrics = start, {}
-    while int(state.tick) < config.ticks:
-        state, metrics = chunk(state, jnp.int32(config.ticks - int(state.tick)))
+
+    def until(state, tick):
+        metrics = {}
+        while int(state.tick) < tick:
+            state, metrics = chunk(state, jnp.int32(tick - int(state.tick)))
+        return state, metrics
+
+    saved, _ = until(start, 300)
+    Checkpoints(tmp_path, {}).save(600, saved)
+    _, restored = Checkpoints(tmp_path, {}).restore(jax.eval_shape(lambda: saved))
+    both = (jax.tree.leaves(until(x, 320)[0].learners.train) for x in (saved, restored))
+    for a, b in zip(*both, strict=True):
+        np.testing.assert_array_equal(a, b)
+    state, metrics = until(restored, config.ticks)
     learner = jax.tree.map(lambda x: x[0], state.learners)
 
     # The burst, and then an update for every step: three rows of four.
@@ -233,3 +248,15 @@ def test_the_values_of_a_chain_that_ends_are_those_in_closed_form():
     values = np.asarray(agent.model.support.decode(logits))
     known = [(1 - agent.discount**n) / (1 - agent.discount) for n in (3, 2, 1)]
     np.testing.assert_allclose(values, np.broadcast_to(known, values.shape), rtol=0.03)
+
+    following = agent.model.next(params.model, latent, jnp.zeros((3, 1)))
+    over = ends.predicted(agent.model.termination_logits(params.model, following))
+    assert over.tolist() == [False, False, True]
+    assert metrics["train/termination_f1"][0] > 0.9
+    assert 0.25 < metrics["train/termination_rate"][0] < 0.42
+    noise = jax.tree.map(lambda x: x[0], agent.acting_noise(jax.random.key(0), 1))
+    plan = jax.jit(agent.plan, compiler_options=QUICK)
+    for index, worth in ((2, 1.0), (1, known[1])):
+        start = jnp.eye(4)[index], agent.initial_carry(1)[0], jnp.asarray(True)
+        planned = plan(params, *start, noise).iterations.values
+        np.testing.assert_allclose(planned, np.full(planned.shape, worth), rtol=0.05)

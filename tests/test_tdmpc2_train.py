@@ -361,6 +361,7 @@ def test_a_run_with_such_episodes_ends_with_a_sentence(program, tape, tmp_path):
         (["--updates-per-step", "1e9"], "which 32 bits do not count"),
         (["--replay-rounding", "up"], "replay_rounding must be one of 'ceil', 'floor'"),
         (["--agent.num_q", "1"], "num_q must be a whole number from 2"),
+        (["--agent.episodic", "True"], "agent.episodic belongs to a run whose episodes may end"),
     ],
 )
 def test_a_mistake_is_one_sentence(words, told, tmp_path, capsys):

@@ -55,7 +55,8 @@ def train(
     replay_rounding
         Which way that is rounded to whole rounds of episodes: ceil or floor.
     episodic
-        Episodes may end by themselves; a row is a step, or an episode's last observation.
+        Episodes may end by themselves, and the agent predicts it; a row is a step, or an episode's
+        last observation.
     agent
         Any key of the agent's configuration, as in --agent.learning_rate 1e-4.
     """

@@ -17,7 +17,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Int
 
 from core.tdmpc2 import losses, planner, scale
-from core.tdmpc2.config import Config
+from core.tdmpc2.config import Config, ConfigError
 from core.tdmpc2.intermediates import Intermediates
 from core.tdmpc2.losses import Batch
 from core.tdmpc2.noise import PlanNoise, UpdateNoise, draw_plan_noise, draw_update_noise
@@ -75,7 +75,17 @@ class Agent:
 
     @classmethod
     def of_tasks(cls, config: Config, tasks: Tasks) -> Agent:
-        """The agent of several tasks: batches, plans and actions then say which one."""
+        """The agent of several tasks: batches, plans and actions then say which one.
+
+        Raises:
+            ConfigError: Ends of episodes are to be predicted, which is for one task only
+                (`common/world_model.py:132-136@e9f5932`).
+        """
+        if config.episodic:
+            raise ConfigError(
+                "agent.episodic is for agents of one task: leave it out, or train on one task with "
+                "--episodic"
+            )
         return cls(
             config, tasks.observation_size, tasks.action_size, max(tasks.episode_lengths), tasks
         )

@@ -88,6 +88,7 @@ class Config(StrictConfig):
         consistency_coef: Weight of the latent consistency loss.
         reward_coef: Weight of the reward loss.
         value_coef: Weight of the value loss.
+        termination_coef: Weight of the loss of predicted ends of episodes.
         entropy_coef: Weight of the policy's entropy.
         learning_rate: Step size of both optimisers.
         enc_lr_scale: The encoder's share of it.
@@ -122,6 +123,8 @@ class Config(StrictConfig):
         task_dim: Length of the vectors that tell tasks apart, where there are several.
         policy_trains_tasks: Whether the gradient of the policy's loss by these vectors is added
             to that of the model's next update, as at e9f5932, where nothing clears it.
+        episodic: Whether ends of episodes are predicted, and plans stop at them, as in the episodic
+            mode from eece801 on (row T29). A run has this of its own mode: see `TrainConfig`.
     """
 
     enc_dim: int = 256
@@ -141,6 +144,7 @@ class Config(StrictConfig):
     consistency_coef: float = 20.0
     reward_coef: float = 0.1
     value_coef: float = 0.1
+    termination_coef: float = 1.0
     entropy_coef: float = 1e-4
     learning_rate: float = 3e-4
     enc_lr_scale: float = 0.3
@@ -169,6 +173,7 @@ class Config(StrictConfig):
     clip_with_policy: bool = True
     task_dim: int = 96
     policy_trains_tasks: bool = False
+    episodic: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

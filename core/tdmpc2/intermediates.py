@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from jaxtyping import Array, Float
 
+from core.tdmpc2.config import Config
 from core.tdmpc2.losses import ModelLosses, PolicyLoss, Targets
 from core.tdmpc2.optimizer import Clipped
 from core.tdmpc2.world_model import ModelParams, NetworkParams
@@ -22,6 +23,16 @@ WATCHED = (
     "policy_loss",
     "policy_gradient_norm",
 )
+
+_OF_ENDS = ("termination_loss", "termination_rate", "termination_f1")
+
+
+def watched(config: Config) -> tuple[str, ...]:
+    """Names of the metrics of an agent, in that order."""
+    if not config.episodic:
+        return WATCHED
+    before = WATCHED.index("total_loss")
+    return (*WATCHED[:before], *_OF_ENDS, *WATCHED[before:])
 
 
 class Intermediates(NamedTuple):
@@ -54,10 +65,14 @@ class Intermediates(NamedTuple):
     @property
     def metrics(self) -> dict[str, Float[Array, ""]]:
         """The scalars that a training run reports."""
+        of_ends = {}
+        if (ends := self.model.ends) is not None:
+            of_ends = dict(zip(_OF_ENDS, (ends.loss, ends.rate, ends.f1), strict=True))
         return {
             "consistency_loss": self.model.consistency_loss,
             "reward_loss": self.model.reward_loss,
             "value_loss": self.model.value_loss,
+            **of_ends,
             "total_loss": self.model.total,
             "gradient_norm": self.clipped.norm,
             "policy_loss": self.policy.total,

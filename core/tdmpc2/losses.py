@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from core.tdmpc2 import scale
+from core.tdmpc2 import ends, scale
+from core.tdmpc2.ends import Ends
 from core.tdmpc2.noise import UpdateNoise
 from core.tdmpc2.policy import PolicySample
 from core.tdmpc2.world_model import ModelParams, NetworkParams, Params, WorldModel
@@ -96,6 +97,7 @@ class ModelLosses(NamedTuple):
         reward_loss: Likewise.
         value_loss: Likewise, and over networks.
         total: With all coefficients.
+        ends: What is predicted of ends of episodes, and its loss, in the episodic mode.
     """
 
     latents: Float[Array, "H1 B latent"]
@@ -108,6 +110,7 @@ class ModelLosses(NamedTuple):
     reward_loss: Float[Array, ""]
     value_loss: Float[Array, ""]
     total: Float[Array, ""]
+    ends: Ends | None = None
 
 
 def model_losses(
@@ -147,6 +150,11 @@ def model_losses(
         + c.reward_coef * reward_loss
         + c.value_coef * value_loss
     )
+    predicted = None
+    if c.episodic:
+        logits = model.termination_logits(params, latents[1:])
+        predicted = ends.assess(logits, batch.terminated)
+        total = total + c.termination_coef * predicted.loss
     return ModelLosses(
         latents,
         q_logits,
@@ -158,6 +166,7 @@ def model_losses(
         reward_loss,
         value_loss,
         total,
+        predicted,
     )
 
 

@@ -9,7 +9,10 @@ start from one latent state, whose products are computed once; and the rollouts 
 sequences, the same in every iteration, are computed once per plan (their values still depend on
 the iteration, through the last action, the drawn networks and their dropout).
 
-Source: paper, section 3.3; `tdmpc2.py:60-171@5f6fade`.
+In the episodic mode (row T29) nothing counts that follows an end which the model predicts: neither
+the rewards of later steps nor the value of the last state.
+
+Source: paper, section 3.3; `tdmpc2.py:60-171@5f6fade`; with ends, `tdmpc2.py:123-136@e9f5932`.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from core.tdmpc2 import ends
 from core.tdmpc2.config import Config
 from core.tdmpc2.noise import PlanNoise
 from core.tdmpc2.world_model import ModelParams, Params, WorldModel
@@ -48,6 +52,20 @@ class Iteration(NamedTuple):
     elites: Int[Array, " elites"]
     weights: Float[Array, " elites"]
     fitted: Gaussian
+
+
+class Rollout(NamedTuple):
+    """What rolling out action sequences gives.
+
+    Attributes:
+        total: Discounted sum of the predicted rewards.
+        last: The last states.
+        alive: 1 where no end has been predicted by then, else 0; None outside the episodic mode.
+    """
+
+    total: Float[Array, " n"]
+    last: Float[Array, "n latent"]
+    alive: Float[Array, " n"] | None
 
 
 class Plan(NamedTuple):
@@ -102,7 +120,7 @@ def plan(
 
     latent = model.encode(params.model, observation[None])
     policy_actions = policy_trajectories(model, params, latent, noise.policy_action)
-    policy_return, policy_last = rollout(model, params.model, discount, latent, policy_actions)
+    of_policy = rollout(model, params.model, discount, latent, policy_actions)
 
     def iterate(
         gaussian: Gaussian, inputs: tuple[Array, Array, Array, Array | None]
@@ -110,12 +128,15 @@ def plan(
         samples, value_action, q, q_keep = inputs
         mean, std = gaussian.mean[:, None], gaussian.std[:, None]
         sampled = masked(jnp.clip(mean + std * samples, -1.0, 1.0))
-        sampled_return, sampled_last = rollout(model, params.model, discount, latent, sampled)
-        last = jnp.concatenate([policy_last, sampled_last])
+        of_samples = rollout(model, params.model, discount, latent, sampled)
+        last = jnp.concatenate([of_policy.last, of_samples.last])
         final_action = model.act(params.policy, last, value_action).action
         value = jnp.mean(model.drawn_values(params.model.q, q, last, final_action, q_keep), axis=0)
-        returns = jnp.concatenate([policy_return, sampled_return])
-        values = jnp.nan_to_num(returns + discount**c.horizon * value)
+        returns = jnp.concatenate([of_policy.total, of_samples.total])
+        following = discount**c.horizon * value
+        if of_policy.alive is not None and of_samples.alive is not None:
+            following = jnp.concatenate([of_policy.alive, of_samples.alive]) * following
+        values = jnp.nan_to_num(returns + following)
         actions = jnp.concatenate([policy_actions, sampled], axis=1)
         elites, weights = weigh_elites(values, c)
         fitted = Gaussian(*map(masked, fit(actions[:, elites], weights, c)))
@@ -163,8 +184,10 @@ def rollout(
     discount: float | Float[Array, ""],
     latent: Float[Array, "1 latent"],
     actions: Float[Array, "H n actions"],
-) -> tuple[Float[Array, " n"], Float[Array, "n latent"]]:
-    """Discounted sum of the predicted rewards of action sequences, and their last states.
+) -> Rollout:
+    """Discounted rewards of action sequences and their last states, as the model predicts them.
+
+    In the episodic mode a step that leads to an end is rewarded, and none that follows.
 
     Args:
         model: The networks.
@@ -174,11 +197,15 @@ def rollout(
         actions: The sequences.
     """
     total = jnp.zeros(actions.shape[1], latent.dtype)
+    alive = jnp.ones_like(total) if model.config.episodic else None
     for t, action in enumerate(actions):
         reward = model.support.decode(model.reward_logits(params, latent, action))
-        total = total + discount**t * reward
+        reward = discount**t * reward
+        total = total + (reward if alive is None else alive * reward)
         latent = model.next(params, latent, action)
-    return total, latent
+        if alive is not None:
+            alive = alive * ~ends.predicted(model.termination_logits(params, latent))
+    return Rollout(total, latent, alive)
 
 
 def weigh_elites(

@@ -29,6 +29,7 @@ RANGES: Mapping[str, Range] = {
     "consistency_coef": WEIGHT,
     "reward_coef": WEIGHT,
     "value_coef": WEIGHT,
+    "termination_coef": WEIGHT,
     "entropy_coef": WEIGHT,
     "learning_rate": WEIGHT,
     "enc_lr_scale": WEIGHT,

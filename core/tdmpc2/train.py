@@ -25,7 +25,7 @@ from core.spaces import Continuous
 from core.tdmpc2 import terminations
 from core.tdmpc2.agent import Agent, TrainState
 from core.tdmpc2.episodic import Episodic
-from core.tdmpc2.intermediates import WATCHED
+from core.tdmpc2.intermediates import watched
 from core.tdmpc2.timed import Timed
 from core.tdmpc2.train_config import TrainConfig
 from core.training import windows
@@ -98,6 +98,7 @@ def make_train(config: TrainConfig, environment: TimedEnvironment) -> Train:
     n_envs = config.n_envs
     mode = (Episodic if config.episodic else Timed)(config, environment, schedule)
     window = config.ticks_of(config.log_every)
+    terms = watched(config.agent)
 
     def init_learner(key: PRNGKeyArray) -> Learner:
         for_agent, for_rows = jax.random.split(jax.random.fold_in(key, _INIT))
@@ -111,7 +112,7 @@ def make_train(config: TrainConfig, environment: TimedEnvironment) -> Train:
             replay=mode.replay(agent.action_size),
             due=jnp.zeros((), jnp.int32),
             episodes=windows.no_episodes(n_envs),
-            sums=windows.no_sums(dict.fromkeys(WATCHED)),
+            sums=windows.no_sums(dict.fromkeys(terms)),
             fault=windows.no_fault(),
             terminations=terminations.none(),
         )
@@ -147,7 +148,7 @@ def make_train(config: TrainConfig, environment: TimedEnvironment) -> Train:
         after = learner._replace(
             train=trained,
             sums=windows.add_update(learner.sums, metrics),
-            fault=windows.check(learner.fault, metrics, number + 1, WATCHED),
+            fault=windows.check(learner.fault, metrics, number + 1, terms),
         )
         return mode.where_due(after, learner)
 
@@ -209,7 +210,7 @@ def make_train(config: TrainConfig, environment: TimedEnvironment) -> Train:
         init,
         chunk,
         evaluate,
-        terms=WATCHED,
+        terms=terms,
         loss="total_loss",
         ticks_without_updates=schedule.last_random,
         fit=fit,

@@ -29,7 +29,8 @@ class TrainConfig(train_config.TrainConfig):
         replay_rounding: To a whole number of rounds of episodes, which way `replay_capacity` is
             rounded: "ceil", or "floor" as in the reference's first commit (row T26).
         episodic: Whether episodes may end by themselves and at any time (row T29). Then a row is
-            one of `core.environments.rows`: an episode of L steps has L + 1.
+            one of `core.environments.rows`: an episode of L steps has L + 1, and the
+            agent's own `episodic` is set: it predicts ends, and its plans stop at them.
     """
 
     agent: Config = dataclasses.field(default_factory=Config)
@@ -47,6 +48,13 @@ class TrainConfig(train_config.TrainConfig):
         if not isinstance(self.agent, Config):
             raise ConfigError(
                 f"agent must be a Config, such as Config.of_size(5), not {self.agent!r}"
+            )
+        if self.episodic:
+            object.__setattr__(self, "agent", self.agent.replace(episodic=True))
+        elif self.agent.episodic:
+            raise ConfigError(
+                "agent.episodic belongs to a run whose episodes may end by themselves: choose "
+                "--episodic, which sets it"
             )
         if self.seed_steps is not None:
             check(RANGES, "seed_steps", self.seed_steps)

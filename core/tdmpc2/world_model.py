@@ -32,6 +32,7 @@ class ModelParams(NamedTuple):
         reward: Latent state and action to the logits of a reward.
         q: The ensemble: like one Q network, with a leading axis of networks.
         tasks: The vector of every task, where there are several.
+        termination: Latent state to the logit of an end, in the episodic mode.
     """
 
     encoder: NetworkParams
@@ -39,6 +40,7 @@ class ModelParams(NamedTuple):
     reward: NetworkParams
     q: NetworkParams
     tasks: Float[Array, "tasks task_dim"] | None = None
+    termination: NetworkParams | None = None
 
 
 class Params(NamedTuple):
@@ -102,6 +104,14 @@ class WorldModel:
         )
 
     @functools.cached_property
+    def termination_head(self) -> Perceptron:
+        """One logit; starts like any other network, and not by predicting 0.
+
+        Source: `common/world_model.py:28-32@e9f5932`.
+        """
+        return Perceptron(self._hidden, 1)
+
+    @functools.cached_property
     def policy_network(self) -> Perceptron:
         """Mean and raw logarithm of the deviation, side by side."""
         return Perceptron(self._hidden, 2 * self.action_size)
@@ -156,6 +166,10 @@ class WorldModel:
         def draw(network: Perceptron, key: Array, *inputs: Array) -> NetworkParams:
             return dict(network.init(key, *inputs)["params"])
 
+        termination = None
+        if self.config.episodic:
+            own = jax.random.fold_in(key, len(keys) + 1)
+            termination = draw(self.termination_head, own, latent)
         members = jax.random.split(keys[3], self.config.num_q)
         model = ModelParams(
             encoder=draw(self.encoder, keys[0], observation),
@@ -163,6 +177,7 @@ class WorldModel:
             reward=draw(self.reward_head, keys[2], latent, action),
             q=jax.vmap(lambda k: draw(self.q_network, k, latent, action))(members),
             tasks=table,
+            termination=termination,
         )
         return Params(model, draw(self.policy_network, keys[4], latent))
 
@@ -189,6 +204,13 @@ class WorldModel:
     ) -> Float[Array, "*batch bins"]:
         """Logits of the reward of taking an action; `support.decode` makes it a scalar."""
         return _apply(self.reward_head, params.reward, *self._of(latent, action))
+
+    def termination_logits(
+        self, params: ModelParams, latent: Float[Array, "*batch latent"]
+    ) -> Float[Array, "*batch"]:
+        """The logit of an episode having ended by itself with this state, in the episodic mode."""
+        assert params.termination is not None
+        return _apply(self.termination_head, params.termination, *self._of(latent))[..., 0]
 
     def act(
         self,

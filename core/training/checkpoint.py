@@ -17,7 +17,7 @@ from typing import Any
 
 import orbax.checkpoint as ocp
 
-from core.training.storable import as_before, checksum, in_shapes, named, storable
+from core.training.storable import as_before, checksum, in_shapes, named, placed, storable
 
 KEPT = 2
 _DESCRIPTION = ("identity", "checksums", "shapes")
@@ -34,18 +34,23 @@ class Checkpoints:
     left half-written is removed.
     """
 
-    def __init__(self, folder: Path, identity: Mapping[str, Any]):
+    def __init__(
+        self, folder: Path, identity: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+    ):
         """Opens a folder, absent or not.
 
         Args:
             folder: Where the checkpoints lie.
             identity: What must not change between saving and resuming: flat, of JSON types.
+            defaults: What a key of it stands for that a checkpoint was saved without: an earlier
+                version did not have it, and did as it does by default.
 
         Raises:
             CheckpointError: The folder can not be used.
         """
         self.folder = folder.absolute()
         self.identity = dict(identity)
+        self.defaults = dict(defaults or {})
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with _quiet():
@@ -56,6 +61,10 @@ class Checkpoints:
                         cleanup_tmp_directories=True,
                         enable_async_checkpointing=False,
                     ),
+                    item_handlers={
+                        "state": ocp.StandardCheckpointHandler(),
+                        "about": ocp.JsonCheckpointHandler(),
+                    },
                 )
         except (OSError, ValueError) as error:
             raise CheckpointError(
@@ -139,11 +148,21 @@ class Checkpoints:
             wanted = in_shapes(wanted, about["shapes"])
         except (KeyError, TypeError) as error:
             raise self._damaged(rows, "its description is incomplete") from error
-        arrays = self._read(rows, state=ocp.args.StandardRestore(wanted))["state"]
+        there = ocp.args.StandardRestore(self._as_saved(rows, wanted))
+        arrays = placed(wanted, self._read(rows, state=there)["state"])
         for name, leaf in named(arrays):
             if checksum(leaf) != about["checksums"][name]:
                 raise self._damaged(rows, f"{name} is not what was written")
         return rows, as_before(arrays, like)
+
+    def _as_saved(self, rows: int, wanted: Any) -> Any:
+        """What is wanted, in the structure of the checkpoint."""
+        try:
+            with _quiet():
+                return placed(self._manager.item_metadata(rows)["state"].tree, wanted)
+        # As in `_read`.
+        except Exception as error:
+            raise self._damaged(rows, _cause(error)) from error
 
     def _read(self, rows: int, **items: Any) -> Any:
         try:
@@ -168,6 +187,7 @@ class Checkpoints:
         )
 
     def _compare(self, saved: Mapping[str, Any]) -> None:
+        saved = {**self.defaults, **saved}
         different = [
             f"{key} was {saved.get(key)!r} and is now {self.identity.get(key)!r}"
             for key in sorted({*saved, *self.identity})

@@ -70,7 +70,9 @@ def run_program(config: RunConfig, train: Train, bar: ProgressBar | None = None)
     check_memory(shape, mesh)
     bar = bar or ProgressBar(config.train.ticks * config.train.n_envs)
     with _sole_user(config.logdir):
-        checkpoints = Checkpoints(config.logdir / "checkpoints", config.identity())
+        checkpoints = Checkpoints(
+            config.logdir / "checkpoints", config.identity(), config.defaults()
+        )
         interruption = Interruption()
         try:
             if checkpoints.latest is None:

@@ -72,6 +72,11 @@ class RunConfig:
             **agent,
         }
 
+    def defaults(self) -> dict[str, Any]:
+        """What of its identity earlier versions could not say, and did: the agent's defaults."""
+        agent = dataclasses.asdict(type(self.train.agent)())
+        return {f"agent.{key}": value for key, value in agent.items()}
+
     def to_json(self) -> str:
         """All that decides the run's numbers, for people."""
         length = {"steps": self.train.steps, "replay_capacity": self.train.replay_capacity}

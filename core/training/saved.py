@@ -62,7 +62,7 @@ def load(
     )
     train = make_train(config.train, environment)
     keys = jax.vmap(jax.random.key)(np.asarray(config.seeds, np.uint32))
-    checkpoints = Checkpoints(logdir / "checkpoints", config.identity())
+    checkpoints = Checkpoints(logdir / "checkpoints", config.identity(), config.defaults())
     if checkpoints.latest is None:
         raise RunError(f"{logdir} has no checkpoint; choose the folder of a run that was saved")
     return SavedRun(config, train, *checkpoints.restore(jax.eval_shape(train.init, keys)))

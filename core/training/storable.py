@@ -54,6 +54,19 @@ def in_shapes(tree: Any, shapes: Mapping[str, list[int]]) -> Any:
     return jax.tree_util.tree_map_with_path(shaped, tree)
 
 
+def placed(there: Any, tree: Any) -> Any:
+    """The leaves of a tree in the places of another one's that have the same names.
+
+    Where neither has a leaf, they may differ: in a field that is None, or that an earlier version
+    did not have.
+
+    Raises:
+        KeyError: A leaf is named by one of them alone.
+    """
+    leaves = dict(named(tree))
+    return jax.tree_util.tree_map_with_path(lambda path, _: leaves[_name(path)], there)
+
+
 def _name(path: Any) -> str:
     return jax.tree_util.keystr(path, simple=True, separator="/")
 

@@ -109,6 +109,8 @@ def named_parameters(model: Any) -> dict[str, Any]:
     for prefix, name in NETWORKS.items():
         network = getattr(model, name)
         found.update(_sequential(prefix, network["state"] if prefix == "enc" else network))
+    if EPISODIC and model.cfg.episodic:
+        found.update(_sequential("term", model._termination))
     found.update(_ensemble("q", model._Qs.params))
     target = model._target_Qs_params if EPISODIC else model._target_Qs.params
     found.update(_ensemble("target", target))
@@ -153,14 +155,14 @@ def perceptron(modules: Any, arrays: Mapping[str, np.ndarray], prefix: str) -> N
 
 
 def dims(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """The widths that parameters have, by the reference's names."""
+    """The widths that parameters have, and their mode, by the reference's names."""
     widths: dict[str, Any] = {}
     if "enc_hidden0_bias" in arrays:
         hidden = [name for name in arrays if name.startswith("enc_hidden") and "bias" in name]
         widths["enc_dim"] = len(arrays["enc_hidden0_bias"])
         widths["num_enc_layers"] = len(hidden) + 1
         widths["latent_dim"] = len(arrays["enc_out_bias"])
-    for prefix in ("dyn", "rew", "pi", "q", "target"):
+    for prefix in ("dyn", "rew", "term", "pi", "q", "target"):
         if f"{prefix}_hidden0_bias" in arrays:
             widths["mlp_dim"] = arrays[f"{prefix}_hidden0_bias"].shape[-1]
     if "dyn_out_bias" in arrays:
@@ -170,6 +172,8 @@ def dims(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
             widths["num_q"], widths["num_bins"] = arrays[f"{prefix}_out_bias"].shape
     if "rew_out_bias" in arrays:
         widths["num_bins"] = len(arrays["rew_out_bias"])
+    if "term_out_bias" in arrays:
+        widths["episodic"] = True
     return widths
 
 

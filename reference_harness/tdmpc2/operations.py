@@ -6,6 +6,7 @@ and classes; the modules joined here only build them, feed them and read them.
 
 from reference_harness.tdmpc2 import (
     checkpoints,
+    ends,
     episodic,
     evaluation,
     events,
@@ -35,5 +36,6 @@ OPERATIONS = {
     **seeding.OPERATIONS,
     **precision.OPERATIONS,
     **evaluation.OPERATIONS,
+    **ends.OPERATIONS,
     **episodic.OPERATIONS,
 }

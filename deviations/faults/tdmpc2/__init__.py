@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deviations.faults.tdmpc2 import (
     checkpoints,
+    ends,
     episodic,
     events,
     losses,
@@ -31,4 +32,5 @@ FAULTS: tuple[Fault, ...] = (
     *runs.FAULTS,
     *multitask.FAULTS,
     *episodic.FAULTS,
+    *ends.FAULTS,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from parity.agreements.tdmpc2 import (
+    ends,
     initialisation,
     losses,
     networks,
@@ -23,5 +24,6 @@ AGREEMENTS = (
     *losses.AGREEMENTS,
     *optimizer.AGREEMENTS,
     *planner.AGREEMENTS,
+    *ends.AGREEMENTS,
     *replay.AGREEMENTS,
 )

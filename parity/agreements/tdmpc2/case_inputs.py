@@ -19,7 +19,7 @@ LIMIT = 3.0
 
 AXES: Mapping[str, int] = {
     **{"O": OBS, "E": E, "L": L, "U": U, "N": N, "M": M},
-    **{"LA": L + A, "A2": 2 * A},
+    **{"LA": L + A, "A2": 2 * A, "1": 1},
 }
 LEAVES = ("kernel", "bias", "scale", "offset")
 

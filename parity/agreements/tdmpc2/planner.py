@@ -62,7 +62,8 @@ def fitted(inputs: Inputs) -> dict[str, np.ndarray]:
 FIT_SCALES: dict[str, Scale] = dict.fromkeys(("mean", "std"), in_epsilon)
 
 
-def _noises(rng: np.random.Generator) -> dict[str, np.ndarray]:
+def noises(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Everything random of a plan, and the running scale."""
     return {
         "policy_noise": draw.normal(rng, H, P, draw.A),
         "samples": draw.normal(rng, I, H, S, draw.A),
@@ -82,7 +83,7 @@ def _plan(era: str, *, t0: bool, explore: bool, masked: bool = False) -> Callabl
             "previous": uniform(rng, H, draw.A, within=0.75),
             "t0": t0,
             "explore": explore,
-            **_noises(rng),
+            **noises(rng),
             "mask": np.asarray([1, 1, 0 if masked else 1], np.float32),
             **draw.parameters(rng, PLAN),
             **{"elites": E, "temperature": 0.5, **STDS, "dropout": 0.25},
@@ -92,17 +93,17 @@ def _plan(era: str, *, t0: bool, explore: bool, masked: bool = False) -> Callabl
     return fixed(make)
 
 
-def _in_values(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> np.ndarray:
+def in_values(left: np.ndarray, right: np.ndarray, inputs: Inputs) -> np.ndarray:
     """The gap between values over ε · limit · e^limit · (1 + H)."""
     size = inputs["limit"] * np.exp(inputs["limit"]) * (1 + len(inputs["previous"]))
     return gap(left, right) / (EPSILON * size)
 
 
-def _compare(**scales: Callable[..., np.ndarray]) -> Callable[..., Measurement]:
+def compare(operation: str, **scales: Callable[..., np.ndarray]) -> Callable[..., Measurement]:
     """Subject against reference in some outputs of a plan; parameters are not shown."""
 
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-        theirs, ours = (side(PLAN, **inputs) for side in (reference, subject))
+        theirs, ours = (side(operation, **inputs) for side in (reference, subject))
         return worst_of(
             measure_errors(
                 scale(ours[name], theirs[name], inputs), {}, answers=(ours[name], theirs[name])
@@ -123,7 +124,7 @@ def _evaluation(subject: Implementation, reference: Implementation, inputs: Inpu
 
 def _masked(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
     """As `mean` and `action`; a masked number that is not 0 is infinitely wrong, on either side."""
-    found = [_compare(mean=in_epsilon, action=in_epsilon)(subject, reference, inputs)]
+    found = [compare(PLAN, mean=in_epsilon, action=in_epsilon)(subject, reference, inputs)]
     absent = inputs["mask"] == 0
     for side in (reference, subject):
         answer = side(PLAN, **inputs)
@@ -132,7 +133,7 @@ def _masked(subject: Implementation, reference: Implementation, inputs: Inputs) 
     return worst_of(found)
 
 
-_SHIFT = (
+SHIFT = (
     "A value of a few units is known to about 20 ε a side, half of which moves the logarithms of "
     "the elites' weights; 6 elites and their agreement, which is within 1, leave a third of it in "
     "a fit. Each of the 3 iterations passes its error on to the next."
@@ -158,43 +159,43 @@ def _plans(name: str, era: str, title: str, lines: Lines, pins: tuple[str, ...])
                 "value is symexp(x), and x is well below the limit.",
                 (PLAN,),
                 first,
-                _compare(values=_in_values),
+                compare(PLAN, values=in_values),
             ),
             Claim(
                 "fits",
                 "So is what each iteration draws with, and the last fit.",
                 AtMost(32, "ε"),
-                _SHIFT,
+                SHIFT,
                 (PLAN,),
                 first,
-                _compare(means=in_epsilon, stds=in_epsilon, mean=in_epsilon),
+                compare(PLAN, means=in_epsilon, stds=in_epsilon, mean=in_epsilon),
             ),
             Claim(
                 "action",
                 "The action of the drawn elite, with exploration, is the reference's.",
                 AtMost(48, "ε"),
-                _SHIFT + " The noise adds a std twice as wide.",
+                SHIFT + " The noise adds a std twice as wide.",
                 (PLAN,),
                 first,
-                _compare(action=in_epsilon),
+                compare(PLAN, action=in_epsilon),
             ),
             Claim(
                 "warm-start",
                 "Within an episode, a plan starts from the previous mean a step later.",
                 AtMost(32, "ε"),
-                _SHIFT,
+                SHIFT,
                 (PLAN,),
                 later,
-                _compare(means=in_epsilon, stds=in_epsilon, mean=in_epsilon),
+                compare(PLAN, means=in_epsilon, stds=in_epsilon, mean=in_epsilon),
             ),
             Claim(
                 "evaluation-action",
                 "In an evaluation too an elite is drawn, and its action taken as it is.",
                 AtMost(32, "ε"),
-                _SHIFT,
+                SHIFT,
                 (PLAN,),
                 evaluated,
-                _compare(action=in_epsilon),
+                compare(PLAN, action=in_epsilon),
             ),
             Claim(
                 "evaluation",
@@ -212,7 +213,7 @@ def _plans(name: str, era: str, title: str, lines: Lines, pins: tuple[str, ...])
                 "Actions that a task lacks are exactly 0 in mean and action, and everything else "
                 "is the reference's.",
                 AtMost(48, "ε"),
-                _SHIFT,
+                SHIFT,
                 (PLAN,),
                 _plan(era, t0=True, explore=False, masked=True),
                 _masked,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from parity.core_subject.tdmpc2 import (
     checkpoints,
     datasets,
+    ends,
     episodic,
     episodic_runs,
     evaluation,
@@ -36,6 +37,7 @@ TABLE = {
     **precision.TABLE,
     **evaluation.TABLE,
     **datasets.TABLE,
+    **ends.TABLE,
     **episodic.TABLE,
     **episodic_runs.TABLE,
 }

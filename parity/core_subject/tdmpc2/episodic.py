@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, cast
 
 import jax
@@ -106,12 +107,12 @@ class _Decoded:
 
 
 class _Trajectories:
-    """Networks that predict given rewards and values; the state is the number of steps."""
+    """Networks that predict given rewards, ends and values; the state is the number of steps."""
 
     task = None
 
-    def __init__(self, config: Any, rewards: Any, values: Any):
-        self.config, self._rewards, self._values = config, rewards, values
+    def __init__(self, config: Any, rewards: Any, ends: Any, values: Any):
+        self.config, self._rewards, self._ends, self._values = config, rewards, ends, values
         self.support = _Decoded()
 
     def encode(self, params: Any, observation: Any) -> Any:
@@ -131,6 +132,13 @@ class _Trajectories:
         step = latent[0, 0].astype(int) if len(action) else 0
         return self._rewards[step][: len(action)]
 
+    def termination_logits(self, params: Any, latent: Any) -> Any:
+        """Of the step that led to these states."""
+        del params
+        step = latent[0, 0].astype(int) - 1 if len(latent) else 0
+        probability = self._ends[step][: len(latent)]
+        return jnp.log(probability / (1 - probability))
+
     def act(self, params: Any, latent: Any, noise: Any) -> PolicySample:
         """Zeros."""
         del params
@@ -142,10 +150,11 @@ class _Trajectories:
         return jnp.stack([self._values] * 2)
 
 
-def _planned(discount: float, rewards: Any, values: Any) -> Any:
+def _planned(discount: float, episodic: bool, rewards: Any, ends: Any, values: Any) -> Any:
     H, N = rewards.shape
     config = stage.config(
-        **{"horizon": H, "num_samples": N, "num_pi_trajs": 0, "num_elites": 1, "iterations": 1}
+        **{"horizon": H, "num_samples": N, "num_pi_trajs": 0, "num_elites": 1, "iterations": 1},
+        episodic=episodic,
     )
     nothing: Any = None
     noise = PlanNoise(
@@ -157,7 +166,7 @@ def _planned(discount: float, rewards: Any, values: Any) -> Any:
         jnp.zeros(1),
         jnp.zeros(1),
     )
-    model: Any = _Trajectories(config, rewards, values)
+    model: Any = _Trajectories(config, rewards, ends, values)
     params: Any = Params(ModelParams({}, {}, {}, {}), {})
     plan = planner.plan(
         model, params, discount, jnp.zeros(1), jnp.zeros((H, 1)), jnp.asarray(True), noise
@@ -166,9 +175,19 @@ def _planned(discount: float, rewards: Any, values: Any) -> Any:
 
 
 def planned_values(rewards, ends, values, discount, episodic) -> Answer:
-    """See `tdmpc2.planned_values`: nothing in the core predicts ends."""
-    del ends, episodic
-    return stage.answers({"planned": stage.compiled(_planned, discount)(rewards, values)})
+    """See `tdmpc2.planned_values`."""
+    call = stage.compiled(_planned, discount, episodic)
+    return stage.answers({"planned": call(rewards, ends, values)})
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ending(Prescribed):
+    """Networks that put out ends, too."""
+
+    def termination_logits(self, params: ModelParams, latent: Any) -> Any:
+        """The termination head's parameters."""
+        assert params.termination is not None
+        return jnp.asarray(params.termination["logits"])
 
 
 def _loss(model: WorldModel, params: ModelParams, batch: Batch, target: Targets) -> dict[str, Any]:
@@ -194,11 +213,10 @@ def episodic_loss(
     terminated,
     limit,
 ) -> Answer:
-    """See `tdmpc2.episodic_loss`: nothing in the core predicts ends."""
-    del end_logits
+    """See `tdmpc2.episodic_loss`."""
     H, B, _ = latents.shape
     config = stage.config(
-        horizon=H, num_q=len(q_logits), bins=q_logits.shape[-1], vmax=limit, rho=0.5
+        horizon=H, num_q=len(q_logits), bins=q_logits.shape[-1], vmax=limit, rho=0.5, episodic=True
     )
     steps = np.broadcast_to(np.arange(H, dtype=np.float32)[:, None, None], (H, B, 1))
     params = ModelParams(
@@ -206,11 +224,12 @@ def episodic_loss(
         {"latents": latents},
         {"logits": reward_logits},
         {"logits": q_logits},
+        termination={"logits": end_logits},
     )
     nothing: Any = None
     batch = Batch(np.zeros((H + 1, B), np.float32), steps, reward, terminated)  # type: ignore
     target = Targets(next_latents, nothing, nothing, returns)
-    return stage.answers(stage.compiled(_loss, Prescribed(config, 1, 1))(params, batch, target))
+    return stage.answers(stage.compiled(_loss, _Ending(config, 1, 1))(params, batch, target))
 
 
 TABLE = {

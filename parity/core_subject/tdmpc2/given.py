@@ -13,7 +13,7 @@ from parity.core_subject.tdmpc2 import stage
 
 Arrays = Mapping[str, np.ndarray]
 
-_LEAF = re.compile(r"(enc|dyn|rew|pi|q|target)_(hidden\d+|out)_(kernel|bias|scale|offset)")
+_LEAF = re.compile(r"(enc|dyn|rew|term|pi|q|target)_(hidden\d+|out)_(kernel|bias|scale|offset)")
 
 
 def networks(arrays: Arrays) -> dict[str, NetworkParams]:
@@ -33,11 +33,11 @@ def model_params(arrays: Arrays) -> ModelParams:
     """Those that the model's optimiser trains; a network that is not given is empty."""
     found = networks(arrays)
     encoder, dynamics, reward, q = (found.get(name, {}) for name in ("enc", "dyn", "rew", "q"))
-    return ModelParams(encoder, dynamics, reward, q)
+    return ModelParams(encoder, dynamics, reward, q, termination=found.get("term"))
 
 
 def widths(arrays: Arrays) -> dict[str, Any]:
-    """The widths that given parameters have, by the keys of the configuration."""
+    """The widths that given parameters have, and their mode, by the keys of the configuration."""
     found: dict[str, Any] = {}
     if "enc_hidden0_bias" in arrays:
         hidden = [name for name in arrays if re.fullmatch(r"enc_hidden\d+_bias", name)]
@@ -46,7 +46,7 @@ def widths(arrays: Arrays) -> dict[str, Any]:
         found["latent_dim"] = len(arrays["enc_out_bias"])
     if "dyn_out_bias" in arrays:
         found["latent_dim"] = len(arrays["dyn_out_bias"])
-    for network in ("dyn", "rew", "pi", "q", "target"):
+    for network in ("dyn", "rew", "term", "pi", "q", "target"):
         if f"{network}_hidden0_bias" in arrays:
             found["mlp_dim"] = arrays[f"{network}_hidden0_bias"].shape[-1]
     for network in ("q", "target"):
@@ -54,6 +54,8 @@ def widths(arrays: Arrays) -> dict[str, Any]:
             found["num_q"], found["bins"] = arrays[f"{network}_out_bias"].shape
     if "rew_out_bias" in arrays:
         found["bins"] = len(arrays["rew_out_bias"])
+    if "term_out_bias" in arrays:
+        found["episodic"] = True
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from core.tdmpc2.intermediates import WATCHED
+from core.tdmpc2.intermediates import watched
 
 
 class State(NamedTuple):
@@ -61,7 +61,7 @@ class Idle:
     def update(self, state: State, batch: Any, noise: Any) -> tuple[State, dict[str, Any]]:
         """Counts."""
         del noise
-        metrics: dict[str, Any] = {name: batch.reward.mean() for name in WATCHED}
+        metrics: dict[str, Any] = {name: batch.reward.mean() for name in watched(self.config)}
         return state._replace(updates=state.updates + 1), metrics
 
 

@@ -176,11 +176,11 @@ def _update(
     del discount  # the agent's, whose length of episodes it decides
     _, found = agent.traced_update(state, batch, noise)
     leaves = {
-        **_flat("enc", found.gradients.encoder),
-        **_flat("dyn", found.gradients.dynamics),
-        **_flat("rew", found.gradients.reward),
-        **_flat("q", found.gradients.q),
-        **_flat("pi", found.policy_gradients),
+        **flat("enc", found.gradients.encoder),
+        **flat("dyn", found.gradients.dynamics),
+        **flat("rew", found.gradients.reward),
+        **flat("q", found.gradients.q),
+        **flat("pi", found.policy_gradients),
     }
 
     def joined(policy: bool) -> Array:
@@ -199,7 +199,7 @@ def _update(
     }
 
 
-def _flat(prefix: str, network: dict[str, Any]) -> dict[str, Array]:
+def flat(prefix: str, network: dict[str, Any]) -> dict[str, Array]:
     """The leaves of a network under the names that they have among inputs."""
     return {
         f"{prefix}_{layer}_{leaf}": value

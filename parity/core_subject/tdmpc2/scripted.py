@@ -14,7 +14,7 @@ from jaxtyping import Array
 from core.spaces import Continuous
 from core.tdmpc2 import episodes, planner, rings
 from core.tdmpc2.agent import Agent
-from core.tdmpc2.intermediates import WATCHED
+from core.tdmpc2.intermediates import watched
 from parity.operations import Answer
 from parity.operations.tdmpc2.events import AT_ZERO, OF_EVALUATION, OF_NOBODY, RANDOM
 
@@ -91,7 +91,7 @@ class Counting(Agent):
         del batch, noise
         io_callback(self.told.updated, None, ordered=True)
         counted = state._replace(updates=state.updates + 1)
-        return counted, dict.fromkeys(WATCHED, jnp.zeros(()))
+        return counted, dict.fromkeys(watched(self.config), jnp.zeros(()))
 
 
 def _like(array: Array) -> jax.ShapeDtypeStruct:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from parity.operations.tdmpc2 import (
     checkpoints,
     datasets,
+    ends,
     episodic,
     evaluation,
     events,
@@ -40,4 +41,5 @@ OPERATIONS = (
     *evaluation.OPERATIONS,
     *datasets.OPERATIONS,
     *episodic.OPERATIONS,
+    *ends.OPERATIONS,
 )
