@@ -45,6 +45,29 @@ def test_the_core_takes_the_recorded_step(multitask):
     assert ("gradient/tasks" in [d.quantity.name for d in found.differences]) == multitask
 
 
+def test_an_agent_that_predicts_ends_takes_the_recorded_step():
+    """Row T29. Were no end predicted, the plan would be the first to show it."""
+    problem = make_problem("e9f5932", episodic=True)
+    side, answers = TracedCore(problem), recorded_answers("tdmpc2-e9f5932", problem)
+
+    def taken(subject):
+        return Tracer(TracedProblem(problem), answers, subject).trace("spread", 1)
+
+    found = taken(side)
+    assert found.first is None, "\n".join(report.lines(found, "e9f5932"))
+    wanted = {"termination_logits", "termination_loss", "gradient/termination/out/kernel"}
+    assert wanted <= {d.quantity.name for d in found.differences}
+
+    def never(state):
+        head = state.params.model.termination
+        out = {**head["out"], "bias": head["out"]["bias"] - 99}
+        return with_model(state, termination={**head, "out": out})
+
+    first = taken(Changed(side, never)).first
+    assert first is not None
+    assert first.quantity.name == "plan_actions"  # those of the second iteration
+
+
 def test_a_plan_of_a_fresh_agent_is_compared_up_to_where_rounding_decides():
     found = traced(start="initial")
     assert found.first is None
@@ -69,8 +92,7 @@ class Changed:
 
     name, partial = "changed", False
 
-    def __init__(self, multitask, change):
-        side = core(multitask)
+    def __init__(self, side, change):
         self.leaves, self.names, self.step = side.leaves, side.names, side.step
         self._side, self._change = side, change
 
@@ -94,7 +116,7 @@ def with_model(state, **parts):
     ],
 )
 def test_what_is_carried_over_wrongly_is_found_where_it_first_acts(change, where, multitask):
-    first = traced(multitask, subject=Changed(multitask, change)).first
+    first = traced(multitask, subject=Changed(core(multitask), change)).first
     assert first is not None
     assert first.quantity.name == where
 
@@ -189,6 +211,7 @@ def test_sequences_of_several_tasks_are_padded_and_leave_one_task_out():
     ("words", "said"),
     [
         (["--pin", "dreamerv3-29eb964"], "is no pin of tdmpc2"),
+        (["--episodic"], "has no episodic mode; give one of eece801, e9f5932"),
         (["--seed", "3"], "was not recorded"),
         (["--size", "5"], "add --live"),
         (["--start"], "needs at least one value"),

@@ -17,7 +17,7 @@ from parity.trace.sides import STARTS, Answers
 from parity.trace.tdmpc2 import reference
 from parity.trace.tdmpc2.answers import LiveAnswers, recorded_answers
 from parity.trace.tdmpc2.port import TracedPort
-from parity.trace.tdmpc2.problem import Problem, make_problem
+from parity.trace.tdmpc2.problem import EPISODIC_PINS, Problem, make_problem
 from parity.trace.tdmpc2.subject import TracedCore
 from parity.trace.tdmpc2.traced import TracedProblem
 from reference_harness.pins import SHORT_HASH, find_pin
@@ -28,6 +28,7 @@ def tdmpc2(
     pin: str = "tdmpc2-5f6fade",
     single: options.Flag = False,
     multitask: options.Flag = False,
+    episodic: options.Flag = False,
     size: Literal["tiny", "1", "5"] = "tiny",
     start: tracing.Starts = None,
     steps: tracing.Count = 1,
@@ -50,8 +51,10 @@ def tdmpc2(
 
     Args:
         pin: The reference.
-        single: Trace one task; without this and --multitask, both.
+        single: Trace one task; without this, --multitask and --episodic, one and three.
         multitask: Trace three tasks, of different lengths of observations and actions.
+        episodic: Trace one task in the episodic mode, from eece801 on: ends of episodes are
+            predicted, and plans stop at them.
         size: The widths of the networks: tiny, or millions of parameters.
         start: Where to start: at the reference's initial parameters (initial), at such that no
             two are alike (spread); by default at each.
@@ -79,10 +82,15 @@ def tdmpc2(
         raise options.UsageError("a port is asked for one step; leave out --steps")
     if foreign and record:
         raise options.UsageError("--record needs no subject; leave out --subject")
-    kinds = (False,) * single + (True,) * multitask
+    if episodic and era not in EPISODIC_PINS:
+        raise options.UsageError(
+            f"{known.name} has no episodic mode; give one of {', '.join(EPISODIC_PINS)}"
+        )
+    kinds: tuple[dict[str, bool], ...] = ({},) * single
+    kinds += ({"multitask": True},) * multitask + ({"episodic": True},) * episodic
     problems = [
-        make_problem(era, size, multitask=several, batch=batch, seed=seed)
-        for several in kinds or (False, True)
+        make_problem(era, size, batch=batch, seed=seed, **kind)
+        for kind in kinds or ({}, {"multitask": True})
     ]
     with (
         tracing.understood(),

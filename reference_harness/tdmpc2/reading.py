@@ -75,7 +75,15 @@ class UpdateReader(_Reader):
             ),
             (stock, "F", functional),
             (torch.nn.utils, "clip_grad_norm_", self._clipping(torch.nn.utils.clip_grad_norm_)),
+            *self._of_ends(),
         ]
+
+    def _of_ends(self) -> list[Change]:
+        """The head that predicts ends; at eece801 there is one outside of the episodic mode too."""
+        model = self._agent.model
+        if not (agents.EPISODIC and self._agent.cfg.episodic):
+            return []
+        return [(model, "termination", self._noting("termination", model.termination))]
 
     def _clipping(self, clip: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(parameters: Any, limit: float) -> Any:
@@ -140,6 +148,9 @@ class UpdateReader(_Reader):
             ("policy_loss", "pi_loss"),
         ):
             found[name] = np.asarray(float(self._losses[theirs]))
+        if "termination" in seen:
+            found["termination_logits"] = array(seen["termination"][0])[..., 0]
+            found["termination_loss"] = np.asarray(float(self._losses["termination_loss"]))
         gradients = {f"gradient/{name}": value for name, value in self._gradients.items()}
         return {name: np.asarray(value) for name, value in found.items()} | gradients
 

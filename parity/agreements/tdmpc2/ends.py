@@ -162,10 +162,10 @@ def _starts(subject: Implementation, reference: Implementation, inputs: Inputs) 
     wrong = 0
     for side in (reference, subject):
         answer = side(FRESH, **inputs)
-        wrong += int(answer["alike"])
+        wrong += int(answer["alike"]) + int(np.count_nonzero(~(answer["kernel_std"] > 0)))
         for figure in ("bias_peak", "scale_error", "offset_peak"):
             wrong += int(np.count_nonzero(answer[figure]))
-    return Measurement(wrong, wrong, 2 * (1 + 3 * 3), inputs)
+    return Measurement(wrong, wrong, 2 * (1 + 4 * 3), inputs)
 
 
 _AGENT, _MODEL = "tdmpc2.py", "common/world_model.py"
@@ -212,7 +212,7 @@ AGREEMENTS = (
             ),
             Claim(
                 "starts",
-                "Biases and offsets are 0, scales 1, and no kernel begins as one of another "
+                "Biases and offsets are 0, scales 1; no kernel is 0, or begins as one of another "
                 "network.",
                 Equals(0, "layers that differ"),
                 "Constants are exact, and sixteen equal draws in a row no accident.",

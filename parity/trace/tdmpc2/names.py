@@ -18,7 +18,14 @@ from parity.trace.sides import NameMapError
 
 Shape = tuple[int, ...]
 
-NETWORKS = {"encoder": "enc", "dynamics": "dyn", "reward": "rew", "q": "q", "policy": "pi"}
+NETWORKS = {
+    "encoder": "enc",
+    "dynamics": "dyn",
+    "reward": "rew",
+    "termination": "term",
+    "q": "q",
+    "policy": "pi",
+}
 TABLE = "tasks"
 _LAYER = re.compile(r"(\w+)/(hidden\d+|out)/(?:affine/)?(kernel|bias|scale|offset)")
 

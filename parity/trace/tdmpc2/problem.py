@@ -13,6 +13,7 @@ from core.tdmpc2.tasks import Tasks
 from parity.trace.quantity import Arrays
 
 SIZES = ("tiny", "1", "5")
+EPISODIC_PINS = ("eece801", "e9f5932")  # those that know episodes that end by themselves
 
 _TINY = {
     "enc_dim": 8,
@@ -88,6 +89,8 @@ class Problem:
         overrides["vmin"] = -self.config.vmax
         overrides["bin_size"] = 2 * self.config.vmax / (self.config.bins - 1)
         overrides["episode_length"] = self.episode_length
+        if self.config.episodic:
+            overrides["episodic"] = True
         if self.tasks is not None:
             overrides |= {
                 "multitask": True,
@@ -109,6 +112,7 @@ def make_problem(
     size: str = "tiny",
     *,
     multitask: bool = False,
+    episodic: bool = False,
     batch: int | None = None,
     seed: int = 0,
 ) -> Problem:
@@ -118,11 +122,12 @@ def make_problem(
         pin: Short hash of the commit, which decides the era.
         size: tiny, 1 or 5.
         multitask: Three tasks instead of one.
+        episodic: One task in the episodic mode, whose agent predicts ends of episodes.
         batch: Sequences; the size has a default.
         seed: Of batches and draws.
     """
     base = Config(**_TINY) if size == "tiny" else Config.of_size(int(size))
-    config = base.replace(**ERAS[pin])
+    config = base.replace(**ERAS[pin], episodic=episodic)
     if batch:
         config = config.replace(batch_size=batch)
     if size in _TASK_DIM:
@@ -138,7 +143,7 @@ def make_problem(
             (actions, actions, actions - 2),
             (_EPISODE, 50, 250),
         )
-    later = pin in ("eece801", "e9f5932")
+    later = pin in EPISODIC_PINS
     return Problem(config, observation, actions, _EPISODE, tasks, later, seed)
 
 

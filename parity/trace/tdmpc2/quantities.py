@@ -22,8 +22,15 @@ MODEL = (
     *of_kind("loss", "consistency"),
     *of_kind("loss", "reward", "value", row="T24"),
     *of_kind("loss", "consistency_loss"),
-    *of_kind("loss", "reward_loss", "value_loss", "total_loss", row="T24"),
+    *of_kind("loss", "reward_loss", "value_loss", row="T24"),
 )
+
+ENDS = (
+    *of_kind("intermediate", "termination_logits"),
+    *of_kind("loss", "termination_loss"),
+)
+
+TOTAL = of_kind("loss", "total_loss", row="T24")
 
 POLICY = (
     *of_kind("intermediate", "policy_mean", "policy_log_std", "policy_actions", "policy_entropy"),
@@ -43,7 +50,8 @@ def quantities(leaves: Iterable[str]) -> tuple[Quantity, ...]:
     """Everything that is compared in a step.
 
     Args:
-        leaves: Names of the parameters, `network/layer/leaf`.
+        leaves: Names of the parameters, `network/layer/leaf`. With a termination head among them,
+            what it predicts is compared as well.
     """
     names = list(leaves)
     policy = [name for name in names if name.startswith("policy/")]
@@ -55,6 +63,8 @@ def quantities(leaves: Iterable[str]) -> tuple[Quantity, ...]:
     return (
         *PLAN,
         *MODEL,
+        *(ENDS if any(name.startswith("termination/") for name in names) else ()),
+        *TOTAL,
         *trees(("gradient", "gradient"), of=model),
         Quantity("gradient_norm"),
         *trees(*_AFTER, of=model),

@@ -79,7 +79,8 @@ class TracedCore:
         trees = _tree({k: v for k, v in arrays.items() if k != TABLE})
         table = jnp.asarray(arrays[TABLE]) if TABLE in arrays else None
         networks = (trees[name] for name in ("encoder", "dynamics", "reward", "q"))
-        return Params(ModelParams(*networks, tasks=table), trees["policy"])
+        model = ModelParams(*networks, tasks=table, termination=trees.get("termination"))
+        return Params(model, trees["policy"])
 
     def step(self, before: TrainState, batch: Arrays, noise: Arrays) -> tuple[Arrays, TrainState]:
         """One plan and one update from the same state: their arrays, and the state after."""
@@ -152,6 +153,9 @@ class TracedCore:
             "scale": after.scale,
             "updates": after.updates,
         }
+        if model.ends is not None:
+            found["termination_logits"] = model.ends.logits
+            found["termination_loss"] = model.ends.loss
         found = {name: np.asarray(value) for name, value in found.items()}
         moments = [_adam(s) for s in (after.model_optimizer, after.policy_optimizer)]
         for tree, params in (

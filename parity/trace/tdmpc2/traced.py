@@ -37,6 +37,7 @@ class TracedProblem:
         """What is traced, in a few words."""
         p, c = self._problem, self._problem.config
         tasks = f"{len(p.tasks)} tasks" if p.tasks else "one task"
+        tasks += ", episodic mode" * c.episodic
         return f"{tasks}, float32, B = {c.batch_size}, H = {c.horizon}, {c.num_samples} samples"
 
     @property
