@@ -125,7 +125,7 @@ def recorded_answers(pin: str, problem: Problem, folder: Path = FOLDER) -> Recor
         pin,
         UpdateRequests(problem),
         lambda answer: ReferenceState(split(answer, ("state",))["state"]),
-        "only 5f6fade and e9f5932 were, at size tiny, with the other options as they are by "
-        "default",
+        "only 5f6fade and e9f5932 were (--episodic at e9f5932), at size tiny, with the other "
+        "options as they are by default",
         folder,
     )
