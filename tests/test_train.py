@@ -18,7 +18,7 @@ from filelock import FileLock
 from rich.console import Console
 
 from core.config import ConfigError
-from core.dreamerv3.__main__ import app
+from core.dreamerv3.command import app
 from core.dreamerv3.config import Config
 from core.dreamerv3.metrics import watched
 from core.dreamerv3.outside import load, run
