@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from core.training.command import AgentSettings, Options, Whole, command, execute, typed
+from core.training.command import AgentSettings, Options, command, execute, typed
+from core.typed import Whole
 
 app = command(
     "python -m core.dreamerv3",
