@@ -28,6 +28,10 @@ DIFFERENCES = ".differences"
 
 
 class RecordingError(HarnessError):
+    """A recording can not be read or written."""
+
+
+class DamagedError(RecordingError):
     """A recording is damaged: a file is missing, altered or unknown to the manifest.
 
     Attributes:
@@ -129,9 +133,9 @@ def read_checked(folder: Path, name: str, manifest: Mapping[str, str]) -> bytes:
     return data
 
 
-def damaged(path: Path, what: str) -> RecordingError:
+def damaged(path: Path, what: str) -> DamagedError:
     """The error about a file of a recording, with the way out."""
-    return RecordingError(f"the recording {path} {what}")
+    return DamagedError(f"the recording {path} {what}")
 
 
 class Recording:

@@ -15,9 +15,9 @@ from parity.trace.quantity import Arrays
 from parity.trace.sides import Start, StepAnswer
 from reference_harness.recorder import Recorder
 from reference_harness.recordings import (
+    DamagedError,
     NotRecordedError,
     Recording,
-    RecordingError,
     request_digest,
 )
 
@@ -130,10 +130,10 @@ def _recorded_by_trace(pin: str) -> Iterator[None]:
     """A damaged recording is mended by the command that writes those of traces."""
     try:
         yield
-    except RecordingError as error:
+    except DamagedError as error:
         agent = pin.partition("-")[0]
         command = f"parity trace {agent} --pin {pin} --record"
-        raise RecordingError(error.fault, command) from None
+        raise DamagedError(error.fault, command) from None
 
 
 def joined(**groups: Mapping[str, np.ndarray]) -> Arrays:
