@@ -77,7 +77,9 @@ def check(ranges: Mapping[str, Range], key: str, value: Any) -> None:
         ConfigError: The value is outside.
     """
     if value not in ranges[key]:
-        raise ConfigError(f"{key} must be {ranges[key]}, not {shortened(value)}")
+        beyond = ranges[key].most == INT32_MAX and type(value) is int and value > INT32_MAX
+        end = f" to {INT32_MAX:,}" if beyond else ""
+        raise ConfigError(f"{key} must be {ranges[key]}{end}, not {shortened(value)}")
 
 
 def check_all(ranges: Mapping[str, Range], settings: Any) -> None:

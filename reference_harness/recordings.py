@@ -28,7 +28,21 @@ DIFFERENCES = ".differences"
 
 
 class RecordingError(HarnessError):
-    """A recording is damaged: a file is missing, altered or unknown to the manifest."""
+    """A recording can not be read or written."""
+
+
+class DamagedError(RecordingError):
+    """A recording is damaged: a file is missing, altered or unknown to the manifest.
+
+    Attributes:
+        fault: What is wrong with which file.
+    """
+
+    def __init__(self, fault: str, command: str = "parity record"):
+        super().__init__(
+            f"{fault}; reinstall world-model-parity, or measure it again with `{command}`"
+        )
+        self.fault = fault
 
 
 class NotRecordedError(HarnessError):
@@ -119,12 +133,9 @@ def read_checked(folder: Path, name: str, manifest: Mapping[str, str]) -> bytes:
     return data
 
 
-def damaged(path: Path, what: str) -> RecordingError:
+def damaged(path: Path, what: str) -> DamagedError:
     """The error about a file of a recording, with the way out."""
-    return RecordingError(
-        f"the recording {path} {what}; reinstall world-model-parity, "
-        f"or measure it again with `parity record`"
-    )
+    return DamagedError(f"the recording {path} {what}")
 
 
 class Recording:

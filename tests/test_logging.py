@@ -47,6 +47,14 @@ def test_lines_that_can_not_be_read_are_put_aside_and_said(tmp_path, damaged):
     assert MetricsLog(path, rows=96).remark is None
 
 
+def test_a_log_that_is_gone_is_begun_anew_and_that_is_said(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    assert MetricsLog(path, rows=0).remark is None
+    assert MetricsLog(path, rows=96).remark is None  # no line was due so far
+    path.unlink()
+    assert MetricsLog(path, rows=1096).remark == f"{path} is gone: a new one begins after row 1,096"
+
+
 def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"rows": 48}\n')

@@ -19,7 +19,7 @@ from tdmpc2_stand_in import StandIn, Tape
 
 from core.config import ConfigError
 from core.tdmpc2 import train
-from core.tdmpc2.__main__ import app
+from core.tdmpc2.command import app
 from core.tdmpc2.config import Config
 from core.tdmpc2.outside import run
 from core.tdmpc2.terminations import TerminationError

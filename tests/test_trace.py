@@ -1,5 +1,7 @@
 """Step parity: what is put to both sides, recorded and live traces, and the command."""
 
+import json
+
 import numpy as np
 import pytest
 from test_trace_compare import REFERENCE
@@ -7,8 +9,9 @@ from test_trace_compare import REFERENCE
 from parity.cli import main
 from parity.implementations import CannotMeasureError, InProcess
 from parity.trace import report
+from parity.trace.answers import RecordedAnswers
 from parity.trace.dreamerv3 import reference as references
-from parity.trace.dreamerv3.answers import LiveAnswers, recorded_answers
+from parity.trace.dreamerv3.answers import DreamerRequests, LiveAnswers, recorded_answers
 from parity.trace.dreamerv3.port import TRAINING_STEP, TracedPort
 from parity.trace.dreamerv3.problem import make_noise, make_problem, make_rows
 from parity.trace.dreamerv3.quantities import renamed
@@ -17,6 +20,9 @@ from parity.trace.dreamerv3.starts import start_from
 from parity.trace.dreamerv3.subject import TracedCore
 from parity.trace.dreamerv3.traced import TracedProblem
 from parity.trace.run import Tracer
+from reference_harness.recordings import RecordingError
+
+RECORDED = "dreamerv3-29eb964"
 
 
 @pytest.mark.parametrize("kind", ["discrete", "continuous"])
@@ -95,6 +101,33 @@ def test_a_mistake_is_explained(words, said, capsys):
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("agent", "option"),
+    [
+        ("dreamerv3", "--steps"),
+        ("dreamerv3", "--length"),
+        ("tdmpc2", "--batch"),
+        ("tdmpc2", "--seed"),
+    ],
+)
+def test_a_number_that_is_not_whole_is_a_mistake_on_the_command_line(agent, option, capsys):
+    assert main(["trace", agent, option, "2.5"]) == 2
+    assert "it must be a whole number, not '2.5'" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("digest", ["no manifest", "0" * 64])
+def test_a_damaged_recording_names_the_command_that_records_traces(tmp_path, digest):
+    name = f"{RECORDED}/provenance.json"
+    manifest = {"format": 1, "files": {name: digest}} if digest.isdigit() else digest
+    (tmp_path / "MANIFEST.json").write_text(json.dumps(manifest))
+    (tmp_path / RECORDED).mkdir()
+    (tmp_path / name).write_text("{}")
+    requests = DreamerRequests(make_problem("tiny", "discrete"), True)
+    command = f"with `parity trace dreamerv3 --pin {RECORDED} --record`"
+    with pytest.raises(RecordingError, match=command):
+        RecordedAnswers(RECORDED, requests, dict, "", tmp_path).check(["initial"], 1)
+
+
 def test_a_negative_seed_is_a_mistake_on_the_command_line(capsys):
     assert main(["trace", "dreamerv3", "--seed", "-1"]) == 2
     assert "Must be >= 0" in capsys.readouterr().err
@@ -140,9 +173,6 @@ def test_left_as_it_is_row_d22_is_the_first_divergence(worker):
     trace = live(worker, make_problem("tiny", "discrete"), neutralise=False).trace("initial", 1)
     assert trace.first is not None
     assert (trace.first.quantity.name, trace.first.quantity.row) == ("rewards", "D22")
-
-
-RECORDED = "dreamerv3-29eb964"
 
 
 @pytest.fixture(scope="module")

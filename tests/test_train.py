@@ -18,7 +18,6 @@ from filelock import FileLock
 from rich.console import Console
 
 from core.config import ConfigError
-from core.dreamerv3.__main__ import app
 from core.dreamerv3.config import Config
 from core.dreamerv3.metrics import watched
 from core.dreamerv3.outside import load, run
@@ -328,36 +327,6 @@ def training_programs(cache):
 def newest(logdir):
     folder = Path(logdir) / "checkpoints"
     return max((int(p.name) for p in folder.glob("*") if p.name.isdigit()), default=0)
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--env", "CartPole-v2"], "did you mean 'CartPole-v1'"),
-        (
-            ["--agent.batch_sice", "3"],
-            "unknown key 'batch_sice' in the configuration: 'batch_size'",
-        ),
-        (["--agent.units", "many"], "units must be of type int"),
-        (["--agent.train_ratio", "1e999"], "train_ratio must be a finite number"),
-        (["--agent.batch_size", "-1"], "batch_size must be a whole number from 1, not -1"),
-        (["--steps", "0"], "steps must be a whole number from 1"),
-        (["--steps", "1.5"], "--steps: it must be a whole number, not '1.5'"),
-        (["--seeds", "1", "1.5"], "Invalid value for --seeds"),
-        (["--agent.units", "9" * 5000], "units must be of type int"),
-        (["--save-every", "nan"], "save_every must be a finite number from 0, not nan"),
-        (["--time-limit", "0"], "time_limit must be a whole number from 1"),
-        (["--devices", "2"], "1 seeds can not be shared out"),
-    ],
-)
-def test_a_mistake_is_one_sentence(words, told, tmp_path, compiled_programs, capsys):
-    with pytest.raises(SystemExit) as got:
-        app(["--logdir", str(tmp_path / "run"), "--cache", str(compiled_programs), *words])
-    assert got.value.code == 2
-    stderr = capsys.readouterr().err
-    assert told in stderr
-    assert stderr.count("\n") == 1
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(train, tmp_path):

@@ -32,7 +32,7 @@ def test_a_decimal_ratio_is_what_was_typed(train_ratio, exact):
         ({"train_ratio": 1e12}, r"is 1.85e\+13 updates in 20,000 steps"),
         ({"train_ratio": 2e9, "steps": 2200}, r"2.28e\+09 updates"),
         ({"batch_length": 2**28}, "rows before the first update, must fit 32 bits"),
-        ({"steps": 2**31 - 16}, "steps must fit 32 bits"),
+        ({"steps": 2**31 - 16}, r"fit 32 bits together, and 2,147,483,632 \+ 16 do not"),
     ],
 )
 def test_what_32_bits_do_not_count_is_refused(overrides, message):
@@ -49,6 +49,8 @@ def test_the_largest_schedules_do_not_overflow():
 def test_numbers_out_of_range_are_refused():
     with pytest.raises(ConfigError, match="n_envs must be a whole number from 1, not 0"):
         TrainConfig(n_envs=0)
+    with pytest.raises(ConfigError, match="steps must be a whole number from 1 to 2,147,483,647"):
+        TrainConfig(steps=10**30)
     with pytest.raises(ConfigError, match="enc_layers must be 1 or more in training, not 0"):
         TrainConfig(Config(enc_layers=0))  # with which the networks alone can be made
     with pytest.raises(ConfigError, match="replay_capacity must be 1040 or more, batch_length"):

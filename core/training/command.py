@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import itertools
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import cyclopts
 from cyclopts import Parameter
+from rich.console import Console
 
 from core.compiled import keep_programs
-from core.config import shortened
 from core.training.interruption import leave
+from core.typed import Folder, Whole
 
 if TYPE_CHECKING:
     from core.training.run_config import RunConfig
@@ -30,18 +31,7 @@ EPILOGUE = (
 )
 
 
-def _whole(wanted: type, tokens: Sequence[cyclopts.Token]) -> int:
-    """An integer as it was typed, which cyclopts would round."""
-    del wanted
-    text = tokens[0].value
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"it must be a whole number, not {shortened(text)}") from None
-
-
 AgentSettings = Annotated[dict[str, str] | None, Parameter(show=False)]
-Whole = Annotated[int, Parameter(converter=_whole)]
 
 
 def command(name: str, text: str) -> cyclopts.App:
@@ -56,8 +46,32 @@ def command(name: str, text: str) -> cyclopts.App:
         help=text,
         help_epilogue=EPILOGUE,
         version_flags=[],
-        error_formatter=lambda error: f"error: {error}",
+        error_formatter=lambda error: f"error: {_mistaken_key(error) or error}",
+        error_console=Console(stderr=True, soft_wrap=True, markup=False, highlight=False),
     )
+
+
+def _mistaken_key(error: cyclopts.CycloptsError) -> str | None:
+    """What to write instead of `--agent units=3` or `--agent.dreamer.units 3`, if that is it."""
+    words = error.root_input_tokens or []
+    for place, word in enumerate(words):
+        option, *value = word.split("=", 1)
+        names = option.split(".")
+        if names[0] != "--agent":
+            continue
+        after = itertools.takewhile(lambda word: not word.startswith("--"), words[place + 1 :])
+        parts = [part for text in (*value, *after) for part in text.split("=", 1)]
+        if len(names) == 2 and parts:
+            continue
+        if len(names) == 2:
+            return f"{option} needs a value"
+        if len(names) == 1:
+            if parts and parts[0].startswith("{"):  # all keys as JSON, which cyclopts takes
+                continue
+            names += parts.pop(0).split(".") if parts else ["learning_rate"]
+        meant = " ".join((f"--agent.{names[-1]}", *parts[:1]))
+        return f"{option} does not set a key of the agent's configuration; write {meant}"
+    return None
 
 
 @Parameter(name="*")
@@ -89,7 +103,7 @@ class Options:
         Where compiled programs are kept; the user's cache folder by default.
     """
 
-    logdir: Path
+    logdir: Folder
     seeds: Annotated[tuple[Whole, ...], Parameter(consume_multiple=True)] = (0,)
     action_repeat: Whole = 1
     time_limit: Whole | None = None
@@ -98,7 +112,7 @@ class Options:
     save_every: float = 300.0
     tensorboard: bool = False
     devices: Whole = 1
-    cache: Path | None = None
+    cache: Folder | None = None
 
     def run_config(self, train: TrainConfig, env: str) -> RunConfig:
         """The run of a training program."""

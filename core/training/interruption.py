@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import NoReturn, TypeVar
 
+from core.training import outset
+
 Result = TypeVar("Result")
 
 _BACKGROUND = "compiling"
@@ -31,7 +33,8 @@ class Interruption:
     def watched(self) -> Iterator[None]:
         """Within it, the first signal is remembered and the second raises KeyboardInterrupt.
 
-        A signal that the process ignores, as after nohup, stays ignored.
+        A signal that the process ignores, as after nohup, stays ignored. Afterwards signals are
+        handled as before, but that a command no longer says that the run has not begun.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -44,7 +47,8 @@ class Interruption:
             yield
         finally:
             for number, handler in before.items():
-                signal.signal(number, handler)
+                over = handler is outset.BEFORE
+                signal.signal(number, outset.AFTER if over else handler)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

@@ -90,12 +90,15 @@ class MetricsLog:
 
     def _keep_until(self, rows: int) -> str | None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        content = self._path.read_bytes() if self._path.exists() else b""
+        there = self._path.exists()
+        content = self._path.read_bytes() if there else b""
         # Half a line at the end is what a killed process was writing.
         lines = content.split(b"\n")[:-1]
         found = [_rows_of(line) for line in lines]
         damaged = [number for number, at in enumerate(found, 1) if at is None]
         remark = None
+        if rows and not there:
+            remark = f"{self._path} is gone: a new one begins after row {rows:,}"
         if damaged:
             aside = self._path.with_name(f"{self._path.name}.damaged")
             with aside.open("ab") as file:

@@ -122,6 +122,7 @@ def _go_on(
             f"nothing is learned in {config.train.steps:,} steps"
         )
     with ExitStack() as stack:
+        stack.enter_context(interruption.watched())
         # Before the compilation, because they may find out that the run can not be.
         _write_config(config)
         log = stack.enter_context(
@@ -135,7 +136,6 @@ def _go_on(
         )
         if log.remark:
             bar.note(log.remark)
-        stack.enter_context(interruption.watched())
         programs = _compiled(config, train, shape, bar, interruption)
         stack.enter_context(bar)
         return train_to_the_end(config, state, programs, checkpoints, log, bar, interruption)

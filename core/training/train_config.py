@@ -33,7 +33,10 @@ class TrainConfig:
     def __post_init__(self) -> None:
         check_all(RANGES, self)
         if self.steps >= 2**31 - self.n_envs:
-            raise ConfigError(f"steps must fit 32 bits, {self.steps} do not")
+            raise ConfigError(
+                f"steps and n_envs must fit 32 bits together, and {self.steps:,} + "
+                f"{self.n_envs:,} do not; choose fewer"
+            )
 
     @property
     def ticks(self) -> int:

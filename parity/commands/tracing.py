@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter, validators
 
+from core.typed import whole
 from parity.commands import options
 from parity.implementations import AnswerError, CannotMeasureError
 from parity.provenance import now
@@ -22,9 +23,9 @@ from reference_harness.pins import find_pin
 from reference_harness.recorder import Recorder
 from reference_harness.worker import Identity
 
-Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
-Optional = Annotated[int | None, Parameter(validator=validators.Number(gte=1))]
-Seed = Annotated[int, Parameter(validator=validators.Number(gte=0))]
+Count = Annotated[int, Parameter(converter=whole, validator=validators.Number(gte=1))]
+Optional = Annotated[int | None, Parameter(converter=whole, validator=validators.Number(gte=1))]
+Seed = Annotated[int, Parameter(converter=whole, validator=validators.Number(gte=0))]
 Starts = Annotated[tuple[Start, ...] | None, Parameter(consume_multiple=True, negative="")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,7 +14,12 @@ from parity.implementations import CannotMeasureError
 from parity.trace.quantity import Arrays
 from parity.trace.sides import Start, StepAnswer
 from reference_harness.recorder import Recorder
-from reference_harness.recordings import NotRecordedError, Recording, request_digest
+from reference_harness.recordings import (
+    DamagedError,
+    NotRecordedError,
+    Recording,
+    request_digest,
+)
 
 # Beside the recorded answers of the catalogue, which are kept claim by claim.
 FOLDER = Path(reference_harness.__file__).parent / "traces_data"
@@ -80,14 +86,17 @@ class RecordedAnswers:
         self._requests = requests
         self._state = state
         self._recorded = recorded
-        self._recording = Recording(pin, folder)
+        with _recorded_by_trace(pin):
+            self._recording = Recording(pin, folder)
 
     def check(self, starts: Iterable[Start], steps: int) -> None:
         """See `Answers`."""
         requests = [self._requests.initial()]
         requests += [self._requests.step(start, i) for start in starts for i in range(steps)]
         for operation, request in requests:
-            if request_digest(operation, request) not in self._recording.answers(operation):
+            with _recorded_by_trace(self._recording.pin):
+                known = self._recording.answers(operation)
+            if request_digest(operation, request) not in known:
                 raise self._unrecorded()
 
     def initial(self) -> Any:
@@ -103,7 +112,8 @@ class RecordedAnswers:
 
     def _answer(self, request: Request) -> Arrays:
         try:
-            return self._recording.answer(*request)
+            with _recorded_by_trace(self._recording.pin):
+                return self._recording.answer(*request)
         except NotRecordedError:
             raise self._unrecorded() from None
 
@@ -113,6 +123,17 @@ class RecordedAnswers:
             f"this trace of {pin} was not recorded: {self._recorded}; add --live to ask the "
             f"reference itself (`parity reference install {pin}` installs it)"
         )
+
+
+@contextlib.contextmanager
+def _recorded_by_trace(pin: str) -> Iterator[None]:
+    """A damaged recording is mended by the command that writes those of traces."""
+    try:
+        yield
+    except DamagedError as error:
+        agent = pin.partition("-")[0]
+        command = f"parity trace {agent} --pin {pin} --record"
+        raise DamagedError(error.fault, command) from None
 
 
 def joined(**groups: Mapping[str, np.ndarray]) -> Arrays:
