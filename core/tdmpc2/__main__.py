@@ -2,7 +2,6 @@
 
 from core.training.outset import end_when_asked
 
-
 if __name__ == "__main__":
     # Before what takes seconds to import.
     end_when_asked()
