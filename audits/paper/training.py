@@ -31,7 +31,7 @@ class InterruptedRunError(PaperError):
 
 def offered(agent: str) -> bool:
     """Whether the core trains an agent."""
-    return importlib.util.find_spec(f"core.{agent}.run") is not None
+    return importlib.util.find_spec(f"core.{agent}.train") is not None
 
 
 def require(spec: RunSpec) -> None:
