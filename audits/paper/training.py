@@ -121,7 +121,7 @@ def train(spec: RunSpec, folder: Path, observe: Observer, *, save_every: float =
     config = run_config(spec, folder, save_every)
     with explained(spec.name):
         bar = observed_bar(config.train.ticks * config.train.n_envs, observe)
-        state = _module(spec, "run").run(config, bar)
+        state = _module(spec, "outside").run(config, bar)
     return learned_digest(state)
 
 
