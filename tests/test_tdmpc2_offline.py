@@ -12,7 +12,7 @@ from tdmpc2_stand_in import StandIn, Tape
 
 from core.config import ConfigError
 from core.spaces import Continuous
-from core.tdmpc2 import multitask, offline, pool, pooling, train
+from core.tdmpc2 import multitask, offline, pool, train
 from core.tdmpc2.config import Config
 from core.tdmpc2.dataset import DatasetError, Origin, save
 from core.tdmpc2.evaluation import play_tasks
@@ -22,6 +22,7 @@ from core.tdmpc2.pool import Pool, Where
 from core.tdmpc2.pooling import Source, pooled, source_of_run
 from core.tdmpc2.train_config import TrainConfig
 from core.training import run as training
+from core.training import saved
 from core.training.checkpoint import CheckpointError
 from core.training.run_config import RunConfig
 
@@ -89,7 +90,7 @@ def stand_in(monkeypatch):
 
     monkeypatch.setattr(offline, "Agent", StandInOfTasks)
     monkeypatch.setattr(train, "Agent", StandIn)
-    for module in (offline, pooling, training):
+    for module in (offline, saved, training):
         monkeypatch.setattr(module, "make_environment", make)
 
 
