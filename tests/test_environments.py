@@ -52,7 +52,7 @@ def test_numbers_of_steps_below_one_are_refused(option):
 
 def test_without_playground_the_message_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco_playground", None)
-    with pytest.raises(EnvironmentSetupError, match=r"pip install 'world-model-parity\[play"):
+    with pytest.raises(EnvironmentSetupError, match=r"pip install -e '.\[playground\]'"):
         make_environment("WalkerWalk")
 
 
