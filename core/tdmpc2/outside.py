@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.tdmpc2.config import Config
 from core.tdmpc2.train import make_train
 from core.tdmpc2.train_config import TrainConfig
 from core.training import run as training
@@ -22,4 +21,4 @@ def run(config: RunConfig, bar: ProgressBar | None = None) -> RunState:
 
 def load(logdir: Path) -> SavedRun:
     """The newest state of the run in a folder; see `core.training.saved.load`."""
-    return saved.load(logdir, TrainConfig, Config(), make_train)
+    return saved.load(logdir, TrainConfig, make_train)

@@ -35,7 +35,12 @@ class Checkpoints:
     """
 
     def __init__(
-        self, folder: Path, identity: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+        self,
+        folder: Path,
+        identity: Mapping[str, Any],
+        defaults: Mapping[str, Any] | None = None,
+        *,
+        read_only: bool = False,
     ):
         """Opens a folder, absent or not.
 
@@ -44,6 +49,7 @@ class Checkpoints:
             identity: What must not change between saving and resuming: flat, of JSON types.
             defaults: What a key of it stands for that a checkpoint was saved without: an earlier
                 version did not have it, and did as it does by default.
+            read_only: Whether another process may be writing there: nothing is made or removed.
 
         Raises:
             CheckpointError: The folder can not be used.
@@ -52,13 +58,16 @@ class Checkpoints:
         self.identity = dict(identity)
         self.defaults = dict(defaults or {})
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            if not read_only:
+                self.folder.mkdir(parents=True, exist_ok=True)
             with _quiet():
                 self._manager = ocp.CheckpointManager(
                     self.folder,
                     options=ocp.CheckpointManagerOptions(
                         max_to_keep=KEPT,
-                        cleanup_tmp_directories=True,
+                        create=not read_only,
+                        cleanup_tmp_directories=not read_only,
+                        read_only=read_only,
                         enable_async_checkpointing=False,
                     ),
                     item_handlers={

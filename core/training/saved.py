@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from core.config import StrictConfig
 from core.environments import TimedEnvironment, make_environment
 from core.training.checkpoint import Checkpoints
 from core.training.errors import RunError
@@ -40,15 +39,13 @@ class SavedRun(NamedTuple):
 def load(
     logdir: Path,
     make: Callable[..., TrainConfig],
-    agent: StrictConfig,
     make_train: Callable[[Any, TimedEnvironment], Train],
 ) -> SavedRun:
-    """The newest state of a run.
+    """The newest state of a run, which may be going on: nothing in its folder is touched.
 
     Args:
         logdir: Its folder.
         make: The agent's `TrainConfig`.
-        agent: Any configuration of the agent.
         make_train: The agent's.
 
     Raises:
@@ -56,25 +53,26 @@ def load(
         CheckpointError: See `Checkpoints.restore`.
         EnvironmentSetupError: See `make_environment`.
     """
-    config = read_config(logdir, make, agent)
+    config = read_config(logdir, make)
     environment = make_environment(
         config.env, action_repeat=config.action_repeat, time_limit=config.time_limit
     )
     train = make_train(config.train, environment)
     keys = jax.vmap(jax.random.key)(np.asarray(config.seeds, np.uint32))
-    checkpoints = Checkpoints(logdir / "checkpoints", config.identity(), config.defaults())
+    checkpoints = Checkpoints(
+        logdir / "checkpoints", config.identity(), config.defaults(), read_only=True
+    )
     if checkpoints.latest is None:
         raise RunError(f"{logdir} has no checkpoint; choose the folder of a run that was saved")
     return SavedRun(config, train, *checkpoints.restore(jax.eval_shape(train.init, keys)))
 
 
-def read_config(logdir: Path, make: Callable[..., TrainConfig], agent: StrictConfig) -> RunConfig:
+def read_config(logdir: Path, make: Callable[..., TrainConfig]) -> RunConfig:
     """What the run in a folder is, as `RunConfig.to_json` wrote it.
 
     Args:
         logdir: Its folder.
         make: The agent's `TrainConfig`.
-        agent: Any configuration of the agent.
 
     Raises:
         RunError: See `load`.
@@ -83,9 +81,12 @@ def read_config(logdir: Path, make: Callable[..., TrainConfig], agent: StrictCon
     try:
         about = json.loads(path.read_text())
         settings = {k[6:]: v for k, v in about.items() if k.startswith("agent.")}
-        keys = [f.name for f in dataclasses.fields(make()) if f.name != "agent"]
+        default = make()
+        keys = [f.name for f in dataclasses.fields(default) if f.name != "agent"]
         return RunConfig(
-            train=make(agent=agent.replace(**settings), **{key: about[key] for key in keys}),
+            train=make(
+                agent=default.agent.replace(**settings), **{key: about[key] for key in keys}
+            ),
             env=about["env"],
             seeds=tuple(about["seeds"]),
             logdir=logdir,

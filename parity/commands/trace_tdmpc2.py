@@ -65,7 +65,8 @@ def tdmpc2(
             tdmpc2.training_step.
         subject_python: The interpreter of the environment that the subject needs.
         quantities: Only list what such a function is given, and what it may answer with.
-        live: Ask the installed reference, instead of what was recorded of it (at size tiny).
+        live: Ask the installed reference, instead of what was recorded of it: 5f6fade and
+            e9f5932 at size tiny and with the other options as they are by default.
         record: Ask the installed reference, and keep its answers as the recording.
         every: Show every parameter's gradient and moments, not only the worst.
         json: Print a JSON array, and nothing else.

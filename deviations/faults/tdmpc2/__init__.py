@@ -12,6 +12,7 @@ from deviations.faults.tdmpc2 import (
     networks,
     numerics,
     planner,
+    plans_to_ends,
     replay,
     runs,
     schedule,
@@ -33,4 +34,5 @@ FAULTS: tuple[Fault, ...] = (
     *multitask.FAULTS,
     *episodic.FAULTS,
     *ends.FAULTS,
+    *plans_to_ends.FAULTS,
 )

@@ -11,7 +11,7 @@ from parity.agreements.measures import fixed, uniform
 from parity.agreements.tdmpc2 import case_inputs as draw
 from parity.agreements.tdmpc2.entries import BETWEEN, HEAD, agreement
 from parity.agreements.tdmpc2.networks import ROWS, bound, why
-from parity.agreements.tdmpc2.planner import SHIFT, STDS, E, H, N, compare, in_values, noises
+from parity.agreements.tdmpc2.planner import STDS, E, H, N, compare, fit_claims, in_values, noises
 from parity.claims import AtMost, Equals, Measurement, Within, measure_errors
 from parity.comparisons import EPSILON, gap, in_epsilon, in_epsilon_nats, questions, worst_of
 from parity.implementations import Implementation
@@ -285,24 +285,7 @@ AGREEMENTS = (
                 fixed(_plan),
                 compare(PLAN, values=in_values),
             ),
-            Claim(
-                "fits",
-                "So is what each iteration draws with, and the last fit.",
-                AtMost(32, "ε"),
-                SHIFT,
-                (PLAN,),
-                fixed(_plan),
-                compare(PLAN, means=in_epsilon, stds=in_epsilon, mean=in_epsilon),
-            ),
-            Claim(
-                "action",
-                "The action of the drawn elite, with exploration, is the reference's.",
-                AtMost(48, "ε"),
-                SHIFT + " The noise adds a std twice as wide.",
-                (PLAN,),
-                fixed(_plan),
-                compare(PLAN, action=in_epsilon),
-            ),
+            *fit_claims(fixed(_plan), PLAN),
             Claim(
                 "ends",
                 "A head that predicts no ends gives the same sequences other values on both sides.",

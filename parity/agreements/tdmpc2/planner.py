@@ -140,6 +140,32 @@ SHIFT = (
 )
 
 
+def fit_claims(
+    cases: Callable[[np.random.Generator], Inputs], operation: str = PLAN
+) -> tuple[Claim, ...]:
+    """That iterations are fitted alike, and so the same action is taken."""
+    return (
+        Claim(
+            "fits",
+            "So is what each iteration draws with, and the last fit.",
+            AtMost(32, "ε"),
+            SHIFT,
+            (operation,),
+            cases,
+            compare(operation, means=in_epsilon, stds=in_epsilon, mean=in_epsilon),
+        ),
+        Claim(
+            "action",
+            "The action of the drawn elite, with exploration, is the reference's.",
+            AtMost(48, "ε"),
+            SHIFT + " The noise adds a std twice as wide.",
+            (operation,),
+            cases,
+            compare(operation, action=in_epsilon),
+        ),
+    )
+
+
 def _plans(name: str, era: str, title: str, lines: Lines, pins: tuple[str, ...]) -> Entry:
     first, later = _plan(era, t0=True, explore=True), _plan(era, t0=False, explore=True)
     evaluated = _plan(era, t0=False, explore=False)
@@ -161,24 +187,7 @@ def _plans(name: str, era: str, title: str, lines: Lines, pins: tuple[str, ...])
                 first,
                 compare(PLAN, values=in_values),
             ),
-            Claim(
-                "fits",
-                "So is what each iteration draws with, and the last fit.",
-                AtMost(32, "ε"),
-                SHIFT,
-                (PLAN,),
-                first,
-                compare(PLAN, means=in_epsilon, stds=in_epsilon, mean=in_epsilon),
-            ),
-            Claim(
-                "action",
-                "The action of the drawn elite, with exploration, is the reference's.",
-                AtMost(48, "ε"),
-                SHIFT + " The noise adds a std twice as wide.",
-                (PLAN,),
-                first,
-                compare(PLAN, action=in_epsilon),
-            ),
+            *fit_claims(first),
             Claim(
                 "warm-start",
                 "Within an episode, a plan starts from the previous mean a step later.",
