@@ -189,6 +189,19 @@ def test_what_others_are_off_by_is_granted_and_zeros_are_no_others(off, diverges
     assert diverging(found) == ["gradient/exact"] * diverges
 
 
+@pytest.mark.parametrize(("off", "diverges"), [(1.5e-8, False), (1e-7, True)])
+def test_a_bias_whose_terms_cancel_is_granted_the_error_of_its_kernel(off, diverges):
+    exact = {"gradient/out/kernel": np.ones(3), "gradient/out/bias": np.full(1, 1e-9)}
+    near = {**exact, "gradient/out/kernel": np.asarray([1 - 1e-8, 1, 1])}
+    subject = {**near, "gradient/out/bias": exact["gradient/out/bias"] + off}
+    names = [Quantity(name, "gradient") for name in exact]
+    found = Comparator(NoOptimiser(), "float32").step(names, subject, near, exact)
+    assert diverging(found) == ["gradient/out/bias"] * diverges
+    del near["gradient/out/kernel"], exact["gradient/out/kernel"]
+    alone = Comparator(NoOptimiser(), "float32").step(names[1:], subject, near, exact)
+    assert diverging(alone) == ["gradient/out/bias"]
+
+
 def test_a_missing_or_misshapen_array_diverges():
     found = step_of(comparator(), {f"gradient/{LEAF}": np.zeros((2, 1))})
     assert first_divergence(found).problem == "it has the shape (2, 1), the reference's (2,)"

@@ -76,6 +76,7 @@ class Comparator:
         self._epsilon = EPSILON[dtype]
         self._step = 0
         self._typical = 0.0
+        self._of_kernels: dict[str, float] = {}
 
     def step(
         self,
@@ -94,6 +95,7 @@ class Comparator:
         """
         leaves = [quantity.leaf for quantity in quantities if quantity.kind == "gradient"]
         self._typical = _typical_error(leaves, reference, exact)
+        self._of_kernels = _errors_of_kernels(leaves, reference, exact)
         self._conditions.measure(
             self._step, leaves, dict(reference), dict(exact), self._own_distance
         )
@@ -133,13 +135,28 @@ class Comparator:
         """Some times the reference's own distance from float64, or a rounding if it has none.
 
         A gradient of a few numbers can be close to exact by chance, so each is granted what
-        the median of all gradients has, relative to its size.
+        the median of all gradients has, relative to its size, and a bias's what its layer's
+        kernel has: it sums the terms that the kernel's weighs with inputs of about 1, so its
+        error is as large, however small the sum that they cancel to.
         """
         scale = largest(exact)
-        typical = self._typical if quantity.kind == "gradient" else 0.0
-        own = max(largest(gap(reference, exact)), max(typical, self._epsilon) * scale)
+        own = max(largest(gap(reference, exact)), self._epsilon * scale)
+        if quantity.kind == "gradient":
+            own = max(own, self._typical * scale, self._of_kernels.get(quantity.leaf, 0.0))
         allowed = FACTOR * own
         return max(allowed, LOSS_RELATIVE * scale) if quantity.kind == "loss" else allowed
+
+
+def _errors_of_kernels(
+    leaves: Sequence[str], reference: Mapping[str, np.ndarray], exact: Mapping[str, np.ndarray]
+) -> dict[str, float]:
+    """By each bias, the largest error of the reference's gradient of the kernel beside it."""
+    errors = {}
+    for bias in (leaf for leaf in leaves if leaf.endswith("/bias")):
+        kernel = f"gradient/{bias.removesuffix('bias')}kernel"
+        if kernel in exact:
+            errors[bias] = largest(gap(reference[kernel], exact[kernel]))
+    return errors
 
 
 def _typical_error(
