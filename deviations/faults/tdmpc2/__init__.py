@@ -7,22 +7,28 @@ from deviations.faults.tdmpc2 import (
     ends,
     episodic,
     events,
+    initialisation,
     losses,
     multitask,
     networks,
     numerics,
     planner,
     plans_to_ends,
+    policies,
     replay,
     runs,
     schedule,
     tasks,
+    twohot,
 )
 from parity.faults import Fault
 
 FAULTS: tuple[Fault, ...] = (
     *numerics.FAULTS,
+    *twohot.FAULTS,
     *networks.FAULTS,
+    *policies.FAULTS,
+    *initialisation.FAULTS,
     *losses.FAULTS,
     *planner.FAULTS,
     *replay.FAULTS,

@@ -13,6 +13,7 @@ from parity.agreements.tdmpc2 import (
     policies,
     replay,
     twohot,
+    updates,
 )
 
 AGREEMENTS = (
@@ -22,6 +23,7 @@ AGREEMENTS = (
     *policies.AGREEMENTS,
     *initialisation.AGREEMENTS,
     *losses.AGREEMENTS,
+    *updates.AGREEMENTS,
     *optimizer.AGREEMENTS,
     *planner.AGREEMENTS,
     *ends.AGREEMENTS,
