@@ -69,14 +69,14 @@ def run(
         HarnessError: A reference could not be asked.
     """
     provenance = provenance or provenance_of(subject)
-    plan = [(entry, _places(entry, pins)) for entry in entries]
-    total, done, records = sum(len(places) for _, places in plan), 0, []
-    for entry, places in plan:
-        if pins and not places:
+    plan = [(entry, places(entry, pins)) for entry in entries]
+    total, done, records = sum(len(measured) for _, measured in plan), 0, []
+    for entry, measured in plan:
+        if pins and not measured:
             continue  # it holds for other pins
         claims: list[ClaimRecord] = []
         try:
-            for claim, pin in places:
+            for claim, pin in measured:
                 progress(done, total, f"{entry.id}/{claim.id}" + (f" at {pin}" if pin else ""))
                 claims.append(record_claim(entry, claim, pin, subject, references, source, broken))
                 done += 1
@@ -138,15 +138,21 @@ def spoken_of(subject: Implementation, claim: Claim) -> str:
     return _CORE.sub(lambda _: subject.name, claim.statement)
 
 
-def _places(entry: Entry, pins: Sequence[str]) -> list[tuple[Claim, str | None]]:
-    places: list[tuple[Claim, str | None]] = []
+def places(entry: Entry, pins: Sequence[str] = ()) -> list[tuple[Claim, str | None]]:
+    """The claims of an entry, each at every pin at which it is measured.
+
+    Args:
+        entry: Whose.
+        pins: At these only; none means all. Claims about the subject alone have the pin None.
+    """
+    found: list[tuple[Claim, str | None]] = []
     for claim in entry.claims:
         if claim.about == "subject" or not entry.pins:
-            places.append((claim, None))
+            found.append((claim, None))
         else:
             chosen = entry.pins_of(claim)
-            places.extend((claim, pin) for pin in chosen if not pins or pin in pins)
-    return places
+            found.extend((claim, pin) for pin in chosen if not pins or pin in pins)
+    return found
 
 
 def _entry_record(

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from parity import fuzz as search
 from parity import progress, registry, subjects
 from parity.claims import Verdict
-from parity.commands import options
+from parity.commands import counts, options
 from parity.references import References
 
 
 def fuzz(
     *entry: str,
     claim: str | None = None,
-    examples: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 200,
-    seed: int = 0,
+    examples: counts.Count = 200,
+    seed: counts.Seed = 0,
     live: options.Flag = False,
     subject: str = subjects.CORE,
     subject_python: Annotated[Path | None, Parameter(show_default=False)] = None,

@@ -9,11 +9,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from parity import progress, registry, runner, subjects
-from parity.commands import options
+from parity import parallel, progress, registry, subjects
+from parity.commands import counts, options
 from parity.references import References, Stale
 from parity.results import Results
-from parity.saved_inputs import SavedInputs
 from reports.lines import short_pin
 from reports.records import EntryRecord
 
@@ -30,6 +29,7 @@ def run(
     results: Path = options.RESULTS,
     recordings: Annotated[Path | None, Parameter(show_default=False)] = None,
     save_inputs: Annotated[Path | None, Parameter(show_default=False)] = None,
+    jobs: counts.OptionalCount = None,
     json: options.Flag = False,
     quiet: options.Flag = False,
 ) -> int:
@@ -54,6 +54,8 @@ def run(
         recordings: A folder of recordings to use instead of the embedded one.
         save_inputs: A folder for the inputs on which each broken claim is worst, with both
             answers and the operation's name, as .npz.
+        jobs: How many processes measure; by default one for each core, if there is enough to
+            measure, and one where references are asked live.
         json: Print the records, and nothing else.
         quiet: Print only the counts, and where the results are.
     """
@@ -63,7 +65,8 @@ def run(
     source = "live" if live else "recorded"
     folder = options.recordings_folder(recordings)
     kept = Results(results, listed)
-    saved = SavedInputs(save_inputs) if save_inputs else None
+    measuring = parallel.Measuring(subject, subject_python, source, folder, save_inputs, pins)
+    processes = jobs or parallel.suggested(entries, pins, source)
     records: list[EntryRecord] = []
 
     def finished(record: EntryRecord) -> None:
@@ -77,16 +80,10 @@ def run(
     ):
         kept.check(entries, implementation.name)
         try:
-            runner.run(
-                entries,
-                implementation,
-                references,
-                source=source,
-                pins=pins,
-                progress=told,
-                finished=finished,
-                broken=saved or runner.unheard,
-            )
+            if processes > 1:
+                beside = parallel.run(measuring, entries, processes, told, finished)
+            else:
+                beside = measuring.measure(entries, implementation, references, told, finished)
         except BaseException as error:
             if records:  # so that the documents say what the records do
                 kept.write_documents(records)
@@ -94,21 +91,22 @@ def run(
                 done = f"{len(records)} of {len(entries)} records are in {kept.records}"
                 raise KeyboardInterrupt(f"interrupted; {done}") from None
             raise
-        stale = references.stale
     if not records:
         raise options.UsageError(
             f"none of the chosen entries is measured at {', '.join(pins)}; "
             f"`parity show ENTRY` names an entry's pins"
         )
+    chosen = [entry.id for entry in entries]
+    records.sort(key=lambda record: chosen.index(record.entry))
     kept.write_documents(records)
     links = {e.id: [(short_pin(s.pin), s.url) for s in e.sources if s.url] for e in entries}
-    _print(records, stale, kept, links, json=json, quiet=quiet)
-    if saved and saved.written:
+    _print(records, beside.stale, kept, links, json=json, quiet=quiet)
+    if beside.written:
         print(
-            f"{len(saved.written)} inputs of broken claims in {save_inputs}",
+            f"{len(beside.written)} inputs of broken claims in {save_inputs}",
             file=sys.stderr if json else sys.stdout,
         )
-    return exit_status(records, stale, strict=strict)
+    return exit_status(records, beside.stale, strict=strict)
 
 
 def exit_status(records: Sequence[EntryRecord], stale: Sequence[Stale], *, strict: bool) -> int:

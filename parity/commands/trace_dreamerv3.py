@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from parity import subjects
-from parity.commands import options, tracing
+from parity.commands import counts, options, tracing
 from parity.trace.dreamerv3 import reference
 from parity.trace.dreamerv3.answers import LiveAnswers, recorded_answers
 from parity.trace.dreamerv3.port import TracedPort
@@ -32,11 +32,11 @@ def dreamerv3(
     continuous: options.Flag = False,
     size: Literal["tiny", "1m", "12m"] = "tiny",
     start: tracing.Starts = None,
-    steps: tracing.Count = 1,
+    steps: counts.Count = 1,
     dtype: Dtype = "float32",
-    batch: tracing.Optional = None,
-    length: tracing.Optional = None,
-    seed: tracing.Seed = 0,
+    batch: counts.OptionalCount = None,
+    length: counts.OptionalCount = None,
+    seed: counts.Seed = 0,
     subject: str = subjects.CORE,
     subject_python: Annotated[Path | None, Parameter(show_default=False)] = None,
     quantities: options.Flag = False,

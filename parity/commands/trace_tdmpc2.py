@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from core.tdmpc2.config import ERAS
 from parity import subjects
-from parity.commands import options, tracing
+from parity.commands import counts, options, tracing
 from parity.trace.run import Tracer
 from parity.trace.sides import STARTS, Answers
 from parity.trace.tdmpc2 import reference
@@ -31,9 +31,9 @@ def tdmpc2(
     episodic: options.Flag = False,
     size: Literal["tiny", "1", "5"] = "tiny",
     start: tracing.Starts = None,
-    steps: tracing.Count = 1,
-    batch: tracing.Optional = None,
-    seed: tracing.Seed = 0,
+    steps: counts.Count = 1,
+    batch: counts.OptionalCount = None,
+    seed: counts.Seed = 0,
     subject: str = subjects.CORE,
     subject_python: Annotated[Path | None, Parameter(show_default=False)] = None,
     quantities: options.Flag = False,

@@ -8,9 +8,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
-from core.typed import whole
 from parity.commands import options
 from parity.implementations import AnswerError, CannotMeasureError
 from parity.provenance import now
@@ -23,9 +22,6 @@ from reference_harness.pins import find_pin
 from reference_harness.recorder import Recorder
 from reference_harness.worker import Identity
 
-Count = Annotated[int, Parameter(converter=whole, validator=validators.Number(gte=1))]
-Optional = Annotated[int | None, Parameter(converter=whole, validator=validators.Number(gte=1))]
-Seed = Annotated[int, Parameter(converter=whole, validator=validators.Number(gte=0))]
 Starts = Annotated[tuple[Start, ...] | None, Parameter(consume_multiple=True, negative="")]
 
 

@@ -1,0 +1,154 @@
+"""Entries measured by several processes at once: most of the time is one core compiling."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from parity import pool, registry, runner, subjects
+from parity.implementations import Implementation
+from parity.references import References, Stale
+from parity.registry import Entry
+from parity.runner import Progress, places
+from parity.saved_inputs import SavedInputs
+from reports.records import EntryRecord
+
+_WORTH_A_PROCESS = 50  # measurements; one more process takes two seconds to come to life
+
+
+@dataclasses.dataclass
+class Beside:
+    """What is found beside records.
+
+    Attributes:
+        stale: Recorded answers that are not the references' any more.
+        written: Files of saved inputs.
+    """
+
+    stale: list[Stale] = dataclasses.field(default_factory=list)
+    written: list[Path] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Measuring:
+    """What a process needs to know to measure entries.
+
+    Attributes:
+        subject: What is audited, as on the command line.
+        subject_python: The interpreter that it needs, if another.
+        source: Where the references' answers come from.
+        recordings: The folder of those that were recorded.
+        save_inputs: Where the inputs of broken claims go, if anywhere.
+        pins: Measured at these alone; none means all.
+    """
+
+    subject: str
+    subject_python: Path | None
+    source: Literal["recorded", "live"]
+    recordings: Path
+    save_inputs: Path | None
+    pins: tuple[str, ...]
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[pool.Work]:
+        """Opens subject and references, for as long as the process lives."""
+        listed = registry.load_registry()
+        with (
+            subjects.opened(self.subject, self.subject_python) as subject,
+            References(self.source, self.recordings) as references,
+        ):
+
+            def measure(name: str, tell: pool.Tell) -> None:
+                def progress(done: int, total: int, label: str) -> None:
+                    tell((done, label))
+
+                entries = (listed[name],)
+                beside = self.measure(entries, subject, references, progress, finished=tell)
+                tell(beside)
+
+            yield measure
+
+    def measure(
+        self,
+        entries: Sequence[Entry],
+        subject: Implementation,
+        references: References,
+        progress: Progress,
+        finished: Callable[[EntryRecord], None],
+    ) -> Beside:
+        """Measures entries in this process.
+
+        Args:
+            entries: Which.
+            subject: What is audited.
+            references: The reference at a pin.
+            progress: See `runner.run`.
+            finished: Likewise.
+
+        Raises:
+            RunError, HarnessError: See `runner.run`.
+        """
+        saved = SavedInputs(self.save_inputs) if self.save_inputs else None
+        known = len(references.stale)
+        runner.run(
+            entries,
+            subject,
+            references,
+            source=self.source,
+            pins=self.pins,
+            progress=progress,
+            finished=finished,
+            broken=saved or runner.unheard,
+        )
+        return Beside(references.stale[known:], saved.written if saved else [])
+
+
+def suggested(entries: Sequence[Entry], pins: Sequence[str], source: str) -> int:
+    """How many processes to measure with: a core each, if there is enough to do.
+
+    Each would start references of its own, so where these are asked live there is one.
+    """
+    affinity = getattr(os, "sched_getaffinity", None)  # only Linux has it
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    work = sum(len(places(entry, pins)) for entry in entries)
+    return 1 if source == "live" else max(1, min(cores, len(entries), work // _WORTH_A_PROCESS))
+
+
+def run(
+    measuring: Measuring,
+    entries: Sequence[Entry],
+    processes: int,
+    progress: Progress,
+    finished: Callable[[EntryRecord], None],
+) -> Beside:
+    """Measures every claim of the entries at every pin, as `runner.run` does.
+
+    Args:
+        measuring: What of.
+        entries: What to measure; the longest are begun first.
+        processes: How many.
+        progress: Is told (claims done, claims in all, a claim that was begun).
+        finished: Is given each record as soon as it is complete; they come in any order.
+
+    Raises:
+        RunError, HarnessError: As `runner.run`.
+    """
+    sizes = {entry.id: len(places(entry, measuring.pins)) for entry in entries}
+    order = sorted(sizes, key=lambda name: -sizes[name])
+    done, label, found = dict.fromkeys(sizes, 0), "", Beside()
+    with contextlib.closing(pool.spread(measuring, order, processes)) as told:
+        for name, what in told:
+            if isinstance(what, EntryRecord):
+                finished(what)
+            elif isinstance(what, Beside):
+                found.stale += what.stale
+                found.written += what.written
+            else:
+                done[name], next_one = what
+                label = next_one or label
+                progress(sum(done.values()), sum(sizes.values()), label)
+    return found
