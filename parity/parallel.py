@@ -1,23 +1,28 @@
-"""Entries measured by several processes at once: most of the time is one core compiling."""
+"""Entries measured and faults seeded by several processes at once: what takes time is compiling."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from parity import pool, registry, runner, subjects
+from parity import faults, pool, registry, runner, subjects
+from parity import sensitivity as sensitivities
+from parity.faults import Fault
 from parity.implementations import Implementation
 from parity.references import References, Stale
 from parity.registry import Entry
 from parity.runner import Progress, places
 from parity.saved_inputs import SavedInputs
-from reports.records import EntryRecord
+from parity.sensitivity import FaultResult
+from reports.records import ClaimRecord, EntryRecord
 
-_WORTH_A_PROCESS = 50  # measurements; one more process takes two seconds to come to life
+# Another process takes two seconds to come to life, and measures sound claims of its own.
+MEASUREMENTS_WORTH_ONE, FAULTS_WORTH_ONE = 50, 20
 
 
 @dataclasses.dataclass
@@ -107,15 +112,61 @@ class Measuring:
         return Beside(references.stale[known:], saved.written if saved else [])
 
 
-def suggested(entries: Sequence[Entry], pins: Sequence[str], source: str) -> int:
-    """How many processes to measure with: a core each, if there is enough to do.
+@dataclasses.dataclass(frozen=True)
+class Seeding:
+    """What a process needs to know to seed faults; its tasks are their ids.
+
+    Attributes:
+        source: Where the references' answers come from.
+        recordings: The folder of those that were recorded.
+    """
+
+    source: Literal["recorded", "live"]
+    recordings: Path
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[pool.Work]:
+        """Opens the core and the references, for as long as the process lives."""
+        from parity.core_subject.running import forget_programs
+
+        listed = registry.load_registry()
+        known = {fault.id: fault for fault in faults.load_faults()}
+        with subjects.opened() as core, References(self.source, self.recordings) as references:
+            sound: dict[str, ClaimRecord] = {}
+            seeded = itertools.count(1)
+
+            def seed(name: str, tell: pool.Tell) -> None:
+                stale = len(references.stale)
+                (found,) = sensitivities.sensitivity(
+                    (known[name],),
+                    listed,
+                    core,
+                    references,
+                    source=self.source,
+                    sound=sound,
+                    progress=lambda done, total, label: tell(label),
+                )
+                tell((dict(found.cells), found.missed, found.crashed))
+                tell(references.stale[stale:])
+                if next(seeded) % sensitivities.FAULTS_OF_PROGRAMS == 0:
+                    forget_programs()
+
+            yield seed
+
+
+def suggested(work: int, least: int, source: str) -> int:
+    """How many processes to share work out to: a core each, if there is enough to do.
 
     Each would start references of its own, so where these are asked live there is one.
+
+    Args:
+        work: How many measurements or faults there are.
+        least: How many of them are worth a process.
+        source: Where the references' answers come from.
     """
     affinity = getattr(os, "sched_getaffinity", None)  # only Linux has it
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    work = sum(len(places(entry, pins)) for entry in entries)
-    return 1 if source == "live" else max(1, min(cores, len(entries), work // _WORTH_A_PROCESS))
+    return 1 if source == "live" else max(1, min(cores, work // least))
 
 
 def run(
@@ -152,3 +203,41 @@ def run(
                 label = next_one or label
                 progress(sum(done.values()), sum(sizes.values()), label)
     return found
+
+
+def seed(
+    seeding: Seeding,
+    chosen: Sequence[Fault],
+    processes: int,
+    progress: Progress,
+    finished: Callable[[FaultResult], None],
+) -> tuple[list[FaultResult], list[Stale]]:
+    """Seeds every fault into the core, as `sensitivity.sensitivity` does.
+
+    Args:
+        seeding: With which references.
+        chosen: What to seed.
+        processes: How many.
+        progress: Is told (faults done, faults in all, a fault and a claim).
+        finished: Is given each result as soon as it is known; they come in any order.
+
+    Returns:
+        The results, in the order of the faults, and recorded answers that are not the
+        references' any more.
+
+    Raises:
+        RunError, HarnessError, UnknownIdError: As `sensitivity.sensitivity`.
+    """
+    known = {fault.id: fault for fault in chosen}
+    results: dict[str, FaultResult] = {}
+    stale: list[Stale] = []
+    with contextlib.closing(pool.spread(seeding, list(known), processes)) as told:
+        for name, what in told:
+            if isinstance(what, str):
+                progress(len(results), len(known), what)
+            elif isinstance(what, list):
+                stale += what
+            else:
+                results[name] = FaultResult(known[name], *what)
+                finished(results[name])
+    return [results[name] for name in known], stale

@@ -18,6 +18,8 @@ from reports.records import ClaimRecord, SourceName
 
 HELD, CAUGHT, NOT_MEASURED, BROKEN_ANYWAY = "held", "caught", "not measured", "broken anyway"
 
+FAULTS_OF_PROGRAMS = 25  # after so many, what was compiled for them is to be freed
+
 Place = tuple[Entry, Claim, str | None]
 
 
@@ -66,6 +68,7 @@ def sensitivity(
     references: References,
     *,
     source: SourceName = "recorded",
+    sound: dict[str, ClaimRecord] | None = None,
     progress: Progress = lambda done, total, label: None,
     finished: Callable[[FaultResult], None] = lambda result: None,
 ) -> list[FaultResult]:
@@ -77,6 +80,7 @@ def sensitivity(
         subject: The sound subject.
         references: The reference at a pin.
         source: Where the references' answers come from.
+        sound: What is known of the sound subject, by place; what is found out is added.
         progress: Is told (measurements done, in all at most, the next fault and claim).
         finished: Is given each result as soon as it is known.
 
@@ -88,7 +92,7 @@ def sensitivity(
     tables = {fault.id: fault.overrides() for fault in faults}
     plans = {fault.id: list(_places(fault, tables[fault.id], registry)) for fault in faults}
     total, done = sum(map(len, plans.values())), 0
-    sound: dict[str, ClaimRecord] = {}
+    sound = {} if sound is None else sound
     results = []
     for fault in faults:
         crashes: list[str] = []

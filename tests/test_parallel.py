@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from parity import parallel, registry
+from parity import parallel
 from parity.cli import main
 
 
@@ -58,7 +58,16 @@ def test_a_number_of_processes_that_is_none_is_a_mistake(jobs, capsys):
 
 def test_a_process_more_is_started_where_there_is_enough_to_measure(monkeypatch):
     monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda pid: range(4), raising=False)
-    everything = tuple(registry.load_registry())
-    assert parallel.suggested(everything, (), "recorded") == 4
-    assert parallel.suggested(everything, (), "live") == 1
-    assert parallel.suggested(everything[:1], (), "recorded") == 1
+    assert parallel.suggested(400, 50, "recorded") == 4
+    assert parallel.suggested(149, 50, "recorded") == 2
+    assert parallel.suggested(400, 50, "live") == 1
+    assert parallel.suggested(0, 50, "recorded") == 1
+
+
+def test_two_processes_seed_what_one_does(capsys):
+    found = []
+    for jobs in ("1", "2"):
+        assert main(["sensitivity", "--fault", "X300", "X301", "--json", "--jobs", jobs]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert [result["fault"] for result in found[0]] == ["X300", "X301"]
+    assert found[0] == found[1]

@@ -13,6 +13,7 @@ from parity import parallel, progress, registry, subjects
 from parity.commands import counts, options
 from parity.references import References, Stale
 from parity.results import Results
+from parity.runner import places
 from reports.lines import short_pin
 from reports.records import EntryRecord
 
@@ -66,7 +67,8 @@ def run(
     folder = options.recordings_folder(recordings)
     kept = Results(results, listed)
     measuring = parallel.Measuring(subject, subject_python, source, folder, save_inputs, pins)
-    processes = jobs or parallel.suggested(entries, pins, source)
+    work = sum(len(places(entry, pins)) for entry in entries)
+    processes = jobs or parallel.suggested(work, parallel.MEASUREMENTS_WORTH_ONE, source)
     records: list[EntryRecord] = []
 
     def finished(record: EntryRecord) -> None:

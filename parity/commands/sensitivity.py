@@ -11,9 +11,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from parity import faults, progress, registry, subjects
+from parity import faults, parallel, progress, registry, subjects
 from parity import sensitivity as sensitivities
-from parity.commands import options
+from parity.commands import counts, options
 from parity.kill_matrix import KillMatrix
 from parity.references import References
 
@@ -23,8 +23,6 @@ _MARKS = {
     sensitivities.NOT_MEASURED: "?",
     sensitivities.BROKEN_ANYWAY: "!",
 }
-
-_FAULTS_OF_PROGRAMS = 25  # after so many, what was compiled for them is freed
 
 _LEGEND = "X caught, . held, ? not measured, ! broken without the fault, blank not tried"
 
@@ -36,6 +34,7 @@ def sensitivity(
     missing: options.Flag = False,
     live: options.Flag = False,
     recordings: Annotated[Path | None, Parameter(show_default=False)] = None,
+    jobs: counts.OptionalCount = None,
     json: options.Flag = False,
 ) -> int:
     """Seed faults into the core, and see which claims notice.
@@ -52,6 +51,8 @@ def sensitivity(
         missing: Seed only what the folder lacks: it goes on where a run was cut short.
         live: Ask the installed references, instead of what was recorded of them.
         recordings: A folder of recordings to use instead of the embedded one.
+        jobs: How many processes seed; by default one for each core, if there are faults enough,
+            and one where references are asked live.
         json: Print a JSON array, and nothing else.
     """
     from parity.core_subject.running import forget_programs
@@ -71,29 +72,35 @@ def sensitivity(
             raise options.UsageError("--missing asks what a folder lacks; name it with --results")
         chosen = tuple(one for one in chosen if kept.lacks(one))
     source = "live" if live else "recorded"
+    folder = options.recordings_folder(recordings)
+    processes = jobs or parallel.suggested(len(chosen), parallel.FAULTS_WORTH_ONE, source)
     seeded = itertools.count(1)
 
     def finish(result: sensitivities.FaultResult) -> None:
         if kept:
             kept.add(result)
-        if next(seeded) % _FAULTS_OF_PROGRAMS == 0:
+        if processes == 1 and next(seeded) % sensitivities.FAULTS_OF_PROGRAMS == 0:
             forget_programs()
 
     with (
         subjects.opened() as core,
-        References(source, options.recordings_folder(recordings)) as references,
+        References(source, folder) as references,
         progress.shown() as told,
     ):
-        found = sensitivities.sensitivity(
-            chosen,
-            listed,
-            core,
-            references,
-            source=source,
-            progress=told,
-            finished=finish,
-        )
-        stale = references.stale
+        if processes > 1:
+            seeding = parallel.Seeding(source, folder)
+            found, stale = parallel.seed(seeding, chosen, processes, told, finish)
+        else:
+            found = sensitivities.sensitivity(
+                chosen,
+                listed,
+                core,
+                references,
+                source=source,
+                progress=told,
+                finished=finish,
+            )
+            stale = references.stale
     problems = sensitivities.problems(found)
     if json:
         print(json_module.dumps([result.as_json for result in found], indent=2))
