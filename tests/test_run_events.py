@@ -1,12 +1,16 @@
 """The order of a run as the core's loop tells it, and faults of it."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
 from deviations import d1
 from deviations.faults.dreamerv3.events import FAULTS
 from parity.core_subject.dreamerv3 import events
+from parity.implementations import CannotMeasureError
 from parity.operations import catalogue
+from parity.workers import start_reference
 
 SIZES = {"seed": 0, "envs": 2, "batch": 3, "length": 4, "train_ratio": 12.0, "ticks": 20}
 
@@ -34,3 +38,14 @@ def test_a_fault_of_the_order_is_told(told):
     late = fault.overrides()["dreamerv3.run_events"](**SIZES)
     assert d1._results(told).tolist() == [0] * 60
     assert d1._results(late).max() == 1
+
+
+@pytest.mark.reference
+def test_after_a_run_the_head_of_the_reference_answers_everything_else():
+    try:
+        worker = start_reference("dreamerv3-e3f0224")
+    except CannotMeasureError as error:
+        pytest.skip(str(error))
+    with contextlib.closing(worker):
+        worker.ask("dreamerv3.run_events", SIZES)
+        assert worker.ask("dreamerv3.default_precision", {})["activations"] == 8

@@ -6,11 +6,13 @@ the networks stands a model with one parameter, which counts updates; in the pla
 environments, one that shows where its rows stand.
 """
 
+import contextlib
 import tempfile
 
 import elements
 import embodied
 import embodied.jax
+import jax
 import jax.numpy as jnp
 import ninjax as nj
 import numpy as np
@@ -111,10 +113,20 @@ def _agent(config):
     return _Counter(env.obs_space, actions, settings)
 
 
+@contextlib.contextmanager
+def _guarding_as_before():
+    """The stock agent forbids transfers for the whole process, and so for every later operation."""
+    before = jax.config.jax_transfer_guard
+    try:
+        yield
+    finally:
+        jax.config.update("jax_transfer_guard", before)
+
+
 def run_events(seed, envs, batch, length, train_ratio, ticks):
     """See `dreamerv3.run_events`."""
     order = LoopOrder(_AHEAD)
-    with tempfile.TemporaryDirectory() as folder:
+    with _guarding_as_before(), tempfile.TemporaryDirectory() as folder:
         config = configured(seed, folder, envs, batch, length, train_ratio, ticks)
         replay = main.make_replay(config, "replay")
         flags = noting(replay)
