@@ -3,15 +3,17 @@
 import json
 import shutil
 
+import msgspec
 import pytest
 from audit_runs import METRICS, PLAN, write_runs
 
-from audits.cartpole import table
+from audits.cartpole import stated, table
 from audits.cartpole.check import Outcome, failed
 from audits.cartpole.comparison import compare
 from audits.cartpole.differences import DIFFERENCES
-from audits.cartpole.documents import write_all
+from audits.cartpole.documents import compare_document, write_all
 from audits.cartpole.learning import s2
+from audits.cartpole.metrics import Window
 from audits.cartpole.protocol import WIDTHS
 from audits.run_files import CONFIGS, Episode, RunFileError, read_run
 from audits.statistics.equivalence import Verdict
@@ -239,6 +241,17 @@ def test_documents_are_a_function_of_the_runs(root, tmp_path):
     for check in summary.checks:
         assert f"| {check.id} |" in text
     assert json.loads(first[1].read_text())["verdict"] == "PASS"
+
+
+def test_what_row_d22_states_of_whole_runs_stands_beside_what_they_show(root):
+    summary = compared(root)
+    assert "0.51" not in compare_document(summary)  # the runs are too short
+    entropy = Window(stated.ENTROPY, stated.ROWS, [0.4, 0.5, 0.6], [0.6, 0.65, 0.7], True)
+    windows = msgspec.structs.replace(summary.windows, windows=[entropy], compared=8, overlapping=6)
+    text = compare_document(msgspec.structs.replace(summary, windows=windows))
+    (line,) = (line for line in text.splitlines() if "0.51" in line)
+    assert "0.65 (0.6 to 0.7) of the reference, 0.5 (0.4 to 0.6) of the core" in line
+    assert "6 of 8 (75%), each side with its own" in text
 
 
 def test_a_reports_first_lines_say_what_failed(root, tmp_path):

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from audits.cartpole import curves, table, wording
+from audits.cartpole import curves, stated, table, wording
 from audits.cartpole.check import Check, Outcome
 from audits.cartpole.comparison import Summary
 from audits.cartpole.metrics import Window
@@ -63,6 +63,7 @@ def compare_document(summary: Summary) -> str:
         chance=ranges.chance_of_overlap(n, n),
         chance_within=ranges.chance_within(n, n),
         metrics=summary.windows.by_metric(),
+        stated=stated.figures(summary),
     )
 
 
