@@ -6,8 +6,6 @@ an agent with one parameter, which counts updates; in the place of the environme
 shows where its rows stand.
 """
 
-import tempfile
-
 import embodied
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +17,7 @@ from dreamerv3.jaxagent import JAXAgent
 from reference_harness.dreamerv3.agent import precision
 from reference_harness.dreamerv3.runs import _arguments, _Logger
 from reference_harness.loop_order import LoopOrder
+from reference_harness.scratch import scratch
 
 _AHEAD = 2  # one batch waits in the queue, one in the prefetcher's hands
 
@@ -153,7 +152,7 @@ class _Agent(JAXAgent):
 def run_events(seed, envs, batch, length, train_ratio, ticks):
     """See `dreamerv3.run_events`."""
     order = LoopOrder(_AHEAD)
-    with tempfile.TemporaryDirectory() as folder, precision("float32"):
+    with scratch() as folder, precision("float32"):
         config = configured(seed, folder, envs, batch, length, train_ratio)
         agent = _Agent(order, config)
         replay = main.make_replay(config)

@@ -6,7 +6,6 @@ moved by hand; the report is the stock agent's own, at a tiny size.
 
 import functools
 import sys
-import tempfile
 import types
 
 import embodied
@@ -26,6 +25,7 @@ from reference_harness.dreamerv3.agent import (
 )
 from reference_harness.dreamerv3.events import Placed, configured, place
 from reference_harness.dreamerv3.runs import _arguments, _Counting, _Logger
+from reference_harness.scratch import scratch
 
 
 class _Reporting(_Counting):
@@ -61,7 +61,7 @@ def report_stream(envs, batch, length, train_ratio, ticks, seconds):
     def make_env(index):
         return Placed(index, (lambda: None) if index else agent.tick)
 
-    with tempfile.TemporaryDirectory() as folder, replaced((when, "time", clock)):
+    with scratch() as folder, replaced((when, "time", clock)):
         config = configured(0, folder, envs, batch, length, train_ratio)
         replay = main.make_replay(config)
         arguments = _arguments(folder, envs, batch, length, train_ratio, ticks * envs)

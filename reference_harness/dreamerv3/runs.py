@@ -7,7 +7,6 @@ stock agent by names and shapes, and the stock `JAXAgent.save` and `load` handle
 """
 
 import functools
-import tempfile
 import threading
 import types
 
@@ -24,6 +23,7 @@ from reference_harness.dreamerv3.agent import (
     precision,
     replaced,
 )
+from reference_harness.scratch import scratch
 
 # Periods of clocks that never strike, and that strike whenever they are asked.
 _NEVER, _ALWAYS = -1, 0
@@ -129,7 +129,7 @@ def trained_updates(envs, batch, length, train_ratio, ticks):
     """See `dreamerv3.trained_updates`."""
     agent = _Counting()
     steps = ticks * envs + 1  # one more tick, which sees all that went before
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         embodied.run.train(
             lambda: agent,
             lambda: embodied.replay.Replay(length + 1, int(5e6), online=True),
@@ -216,7 +216,7 @@ def restored_components(envs, batch, length, train_ratio, ticks, interrupted_at)
     """See `dreamerv3.restored_components`."""
     sizes = (envs, batch, length, train_ratio)
     whole, first, second = _Saving(1), _Saving(1), _Saving(2)
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as elsewhere:
+    with scratch() as folder, scratch() as elsewhere:
         _run(whole, _replay(length), elsewhere, *sizes, ticks * envs)
         replay = _replay(length, folder)
         _run(first, replay, folder, *sizes, interrupted_at * envs, save_every=_ALWAYS)

@@ -7,7 +7,6 @@ environments, one that shows where its rows stand.
 """
 
 import contextlib
-import tempfile
 
 import elements
 import embodied
@@ -27,6 +26,7 @@ from reference_harness.dreamerv3_head.loop import (
     noting,
 )
 from reference_harness.loop_order import LoopOrder
+from reference_harness.scratch import scratch
 
 _AHEAD = 1  # one batch waits in the queue
 
@@ -126,7 +126,7 @@ def _guarding_as_before():
 def run_events(seed, envs, batch, length, train_ratio, ticks):
     """See `dreamerv3.run_events`."""
     order = LoopOrder(_AHEAD)
-    with _guarding_as_before(), tempfile.TemporaryDirectory() as folder:
+    with _guarding_as_before(), scratch() as folder:
         config = configured(seed, folder, envs, batch, length, train_ratio, ticks)
         replay = main.make_replay(config, "replay")
         flags = noting(replay)

@@ -5,7 +5,6 @@ moved by hand.
 """
 
 import sys
-import tempfile
 import types
 
 import embodied
@@ -19,6 +18,7 @@ from reference_harness.dreamerv3_head.loop import (
     configured,
     noting,
 )
+from reference_harness.scratch import scratch
 
 
 class _Reporting:
@@ -67,7 +67,7 @@ class _Reporting:
 def report_stream(envs, batch, length, train_ratio, ticks, seconds):
     """See `dreamerv3.report_stream`: with the stock period and the stock clock."""
     clock = sys.modules[embodied.LocalClock.__module__]
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         config = configured(0, folder, envs, batch, length, train_ratio, ticks)
         replay = main.make_replay(config, "replay")
         flags = noting(replay)
