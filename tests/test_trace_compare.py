@@ -202,6 +202,21 @@ def test_a_bias_whose_terms_cancel_is_granted_the_error_of_its_kernel(off, diver
     assert diverging(alone) == ["gradient/out/bias"]
 
 
+@pytest.mark.parametrize(("off", "diverges"), [(1.9e-4, False), (2.1e-4, True)])
+def test_a_norm_is_granted_the_errors_of_the_gradients_before_it(off, diverges):
+    exact = {"gradient/a": np.ones(2), "one": np.sqrt(2), "gradient/b": np.ones(1), "two": 1.0}
+    exact = {name: np.asarray(value, np.float64) for name, value in exact.items()}
+    near = {**exact, "gradient/a": np.asarray([1 + 3e-5, 1 - 4e-5])}  # 5e-5 in all
+    kinds = ("gradient", "norm", "gradient", "norm")
+    names = [Quantity(name, kind) for name, kind in zip(exact, kinds, strict=True)]
+    subject = {**near, "one": exact["one"] + off}
+    found = Comparator(NoOptimiser(), "float32").step(names, subject, near, exact)
+    assert diverging(found) == ["one"] * diverges
+    subject = {**near, "two": exact["two"] + 1e-6}  # of b alone, which has no error
+    found = Comparator(NoOptimiser(), "float32").step(names, subject, near, exact)
+    assert diverging(found) == ["two"]
+
+
 def test_a_missing_or_misshapen_array_diverges():
     found = step_of(comparator(), {f"gradient/{LEAF}": np.zeros((2, 1))})
     assert first_divergence(found).problem == "it has the shape (2, 1), the reference's (2,)"

@@ -77,6 +77,7 @@ class Comparator:
         self._step = 0
         self._typical = 0.0
         self._of_kernels: dict[str, float] = {}
+        self._of_norms: dict[str, float] = {}
 
     def step(
         self,
@@ -96,6 +97,7 @@ class Comparator:
         leaves = [quantity.leaf for quantity in quantities if quantity.kind == "gradient"]
         self._typical = _typical_error(leaves, reference, exact)
         self._of_kernels = _errors_of_kernels(leaves, reference, exact)
+        self._of_norms = _errors_of_norms(quantities, reference, exact)
         self._conditions.measure(
             self._step, leaves, dict(reference), dict(exact), self._own_distance
         )
@@ -126,7 +128,7 @@ class Comparator:
             if quantity.kind in ("moment", "parameter"):
                 inputs = (self._step, quantity, reference, exact, own)
                 allowed = self._conditions.allowed(*inputs)
-        if quantity.kind in ("intermediate", "loss", "gradient"):
+        if quantity.kind in ("intermediate", "loss", "gradient", "norm"):
             rounding = max(largest(gap(subject, exact)), self._epsilon * largest(exact))
             theirs = REFERENCE_FACTOR * rounding
         return difference(quantity, self._step, subject, reference, exact, allowed, theirs)
@@ -137,12 +139,14 @@ class Comparator:
         A gradient of a few numbers can be close to exact by chance, so each is granted what
         the median of all gradients has, relative to its size, and a bias's what its layer's
         kernel has: it sums the terms that the kernel's weighs with inputs of about 1, so its
-        error is as large, however small the sum that they cancel to.
+        error is as large, however small the sum that they cancel to. A norm is granted what it
+        is made of: it can be off by the norm of the gradients' errors.
         """
         scale = largest(exact)
         own = max(largest(gap(reference, exact)), self._epsilon * scale)
         if quantity.kind == "gradient":
             own = max(own, self._typical * scale, self._of_kernels.get(quantity.leaf, 0.0))
+        own = max(own, self._of_norms.get(quantity.name, 0.0))
         allowed = FACTOR * own
         return max(allowed, LOSS_RELATIVE * scale) if quantity.kind == "loss" else allowed
 
@@ -156,6 +160,22 @@ def _errors_of_kernels(
         kernel = f"gradient/{bias.removesuffix('bias')}kernel"
         if kernel in exact:
             errors[bias] = largest(gap(reference[kernel], exact[kernel]))
+    return errors
+
+
+def _errors_of_norms(
+    quantities: Sequence[Quantity],
+    reference: Mapping[str, np.ndarray],
+    exact: Mapping[str, np.ndarray],
+) -> dict[str, float]:
+    """By each norm, that of the errors of the reference's gradients that it is made of."""
+    errors, squares = {}, 0.0
+    for quantity in quantities:
+        if quantity.kind == "gradient":
+            apart = gap(reference[quantity.name], exact[quantity.name])
+            squares += float(np.square(apart).sum())
+        elif quantity.kind == "norm":
+            errors[quantity.name], squares = math.sqrt(squares), 0.0
     return errors
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
-Kind = Literal["intermediate", "loss", "gradient", "moment", "parameter", "count"]
+Kind = Literal["intermediate", "loss", "gradient", "norm", "moment", "parameter", "count"]
 Dtype = Literal["float32", "bfloat16"]
 
 
@@ -18,7 +18,8 @@ class Quantity:
 
     Attributes:
         name: As the tables show it.
-        kind: Decides the tolerance; see `compare`.
+        kind: Decides the tolerance; see `compare`. A norm is that of the gradients before it, from
+            the last norm on.
         row: The registered deviation that acts here, if one does.
     """
 
