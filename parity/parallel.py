@@ -98,7 +98,7 @@ class Measuring:
             RunError, HarnessError: See `runner.run`.
         """
         saved = SavedInputs(self.save_inputs) if self.save_inputs else None
-        known = len(references.stale)
+        before = references.stale
         runner.run(
             entries,
             subject,
@@ -109,7 +109,8 @@ class Measuring:
             finished=finished,
             broken=saved or runner.unheard,
         )
-        return Beside(references.stale[known:], saved.written if saved else [])
+        stale = [found for found in references.stale if found not in before]
+        return Beside(stale, saved.written if saved else [])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +137,7 @@ class Seeding:
             seeded = itertools.count(1)
 
             def seed(name: str, tell: pool.Tell) -> None:
-                stale = len(references.stale)
+                before = references.stale
                 (found,) = sensitivities.sensitivity(
                     (known[name],),
                     listed,
@@ -147,7 +148,7 @@ class Seeding:
                     progress=lambda done, total, label: tell(label),
                 )
                 tell((dict(found.cells), found.missed, found.crashed))
-                tell(references.stale[stale:])
+                tell([stale for stale in references.stale if stale not in before])
                 if next(seeded) % sensitivities.FAULTS_OF_PROGRAMS == 0:
                     forget_programs()
 
