@@ -13,11 +13,11 @@ from audits.paper.errors import PaperError
 from audits.paper.estimate import Estimate, Memory
 from audits.paper.files import FINISHED
 from audits.paper.jobs import JobRecord, read_job, write_job
-from audits.paper.registry import registered, smoke_runs
+from audits.paper.registry import off_protocol, registered
 from audits.paper.submission import Resources, SubmititLauncher
 from audits.paper.supervision import Supervisor
 
-SPEC = smoke_runs()["smoke-dreamerv3"]
+SPEC = off_protocol("smoke")["smoke-dreamerv3"]
 SPECS = [SPEC, changed(SPEC, name="smoke-b"), changed(SPEC, name="smoke-c")]
 
 

@@ -11,9 +11,11 @@ from audits import cli
 from audits.paper import agents, pictures
 from audits.paper.acceptance import criteria
 from audits.paper.eligibility import expected_episodes
+from audits.paper.errors import PaperError
 from audits.paper.files import CURVE, Session, read_run, write_lines
 from audits.paper.judgement import Verdict
-from audits.paper.registry import registered
+from audits.paper.registry import off_protocol, registered
+from audits.paper.selection import select
 from audits.paper.validation import validate
 from audits.references import store
 
@@ -243,6 +245,18 @@ def test_the_registry_is_the_protocol():
     assert every["tdmpc2-cup-catch"].environment == "BallInCup"
 
 
+@pytest.mark.parametrize("kind", ["trial", "smoke"])
+def test_runs_off_protocol_can_be_made_and_are_no_registered_ones(kind):
+    for name, spec in off_protocol(kind).items():
+        assert name.startswith(f"{kind}-")
+        assert name not in registered()
+        assert spec.records[-1] == spec.budget
+        assert agents.resolved(spec)
+        assert select([name], [], kind) == [spec]
+        with pytest.raises(PaperError, match="no run is called"):
+            select([name], [])
+
+
 def paper(*words):
     return cli.main(["paper", *map(str, words)])
 
@@ -279,6 +293,8 @@ def test_the_exit_status_and_the_documents(root, capsys, monkeypatch):
     [
         (("report", "--runs", "nowhere"), "nowhere is no folder"),
         (("list", "walker_wlk"), "did you mean"),
+        (("run", "walker_walk", "--trial"), "no run is called 'walker_walk'. See trial.yaml."),
+        (("run", "--trial", "--smoke"), "give one of them"),
     ],
 )
 def test_a_mistake_is_one_sentence(words, said, capsys):

@@ -13,10 +13,10 @@ from audits.paper.curve_log import read_records
 from audits.paper.eligibility import damages
 from audits.paper.errors import PaperError
 from audits.paper.files import CURVE, FINISHED, PROGRESS, SESSIONS, Record, read_lines, read_run
-from audits.paper.registry import registered, smoke_runs
+from audits.paper.registry import off_protocol, registered
 from audits.paper.status import status_of
 
-SPEC = smoke_runs()["smoke-dreamerv3"]
+SPEC = off_protocol("smoke")["smoke-dreamerv3"]
 FOLDER = SPEC.name
 
 

@@ -21,11 +21,11 @@ from audits.paper import training
 from audits.paper.eligibility import damages
 from audits.paper.files import PROGRESS, read_run
 from audits.paper.jobs import read_job
-from audits.paper.registry import smoke_runs
+from audits.paper.registry import off_protocol
 from audits.paper.submission import Resources, SubmititLauncher
 from audits.paper.supervision import Supervisor
 
-SPEC = smoke_runs()["smoke-dreamerv3"]
+SPEC = off_protocol("smoke")["smoke-dreamerv3"]
 FOLDER = SPEC.name
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import cyclopts
 from cyclopts import Parameter
 
+if TYPE_CHECKING:
+    from audits.paper.registry import Kind
+
 DEFAULT_OUT = Path("audit-results/paper")
+
+Flag = Annotated[bool, Parameter(negative=())]
 
 app = cyclopts.App(
     name="paper", help="Validate the core against the published curves of both papers."
@@ -37,15 +42,16 @@ def run(
     out: Path = DEFAULT_OUT,
     seeds: Annotated[tuple[int, ...], Parameter(consume_multiple=True, negative=())] = (),
     save_every: float = 900.0,
-    smoke: Annotated[bool, Parameter(negative=())] = False,
+    trial: Flag = False,
+    smoke: Flag = False,
     launcher: Literal["local", "slurm"] | None = None,
-    dry_run: Annotated[bool, Parameter(negative=())] = False,
+    dry_run: Flag = False,
     jobs: int | None = None,
     hours: float | None = None,
     gpus: int = 1,
     cpus: int = 8,
     sbatch: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative=())] = (),
-    detach: Annotated[bool, Parameter(negative=())] = False,
+    detach: Flag = False,
     poll: float = 60.0,
 ) -> int:
     """Make runs of the protocol, or go on with them.
@@ -70,6 +76,9 @@ def run(
         first three or more of them.
     save_every
         Seconds between checkpoints.
+    trial
+        Small runs on an easy task that are off protocol: an hour of two cores each, to see
+        learning before a GPU is asked for.
     smoke
         Tiny runs that try the plumbing in a minute of a CPU.
     launcher
@@ -95,7 +104,7 @@ def run(
     """
     from audits.paper.selection import select
 
-    specs = select(names, seeds, smoke=smoke)
+    specs = select(names, seeds, _kind(trial=trial, smoke=smoke))
     if launcher is None and not dry_run:
         from audits.paper.here import run_here
 
@@ -121,9 +130,10 @@ def estimate(
     *names: str,
     out: Path = DEFAULT_OUT,
     seeds: Annotated[tuple[int, ...], Parameter(consume_multiple=True, negative=())] = (),
-    calibrate: Annotated[bool, Parameter(negative=())] = False,
+    calibrate: Flag = False,
     seconds: float = 30.0,
-    smoke: Annotated[bool, Parameter(negative=())] = False,
+    trial: Flag = False,
+    smoke: Flag = False,
 ) -> int:
     """Compute what runs need: memory from the shapes of their programs, time from a trial.
 
@@ -139,6 +149,8 @@ def estimate(
         Compile each run's program on the device that is here, and measure it.
     seconds
         How long to measure each.
+    trial
+        The small runs.
     smoke
         The tiny runs.
     """
@@ -149,7 +161,7 @@ def estimate(
     from audits.paper.selection import select
     from audits.paper.terminal import show_estimates
 
-    specs = select(names, seeds, smoke=smoke)
+    specs = select(names, seeds, _kind(trial=trial, smoke=smoke))
     prepare()
     if calibrate:
         for spec in specs:
@@ -163,8 +175,9 @@ def status(
     *names: str,
     out: Path = DEFAULT_OUT,
     every: Annotated[bool, Parameter(name="--all", negative=())] = False,
-    smoke: Annotated[bool, Parameter(negative=())] = False,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    trial: Flag = False,
+    smoke: Flag = False,
+    json: Flag = False,
 ) -> int:
     """Show how far the runs are, how fast, and how long they will take.
 
@@ -176,6 +189,8 @@ def status(
         The folder of the runs.
     every
         Those that nobody has started, too.
+    trial
+        The small runs.
     smoke
         The tiny runs.
     json
@@ -188,7 +203,9 @@ def status(
     from audits.paper.status import in_order, status_of
     from audits.paper.terminal import show_status
 
-    found = in_order([status_of(spec, out, alive) for spec in find(names, smoke=smoke)])
+    found = in_order(
+        [status_of(spec, out, alive) for spec in find(names, _kind(trial=trial, smoke=smoke))]
+    )
     if not (every or names):
         found = [status for status in found if status.state != "not started"]
     if json:
@@ -209,8 +226,8 @@ def report(
     agent: Annotated[
         tuple[Literal["dreamerv3", "tdmpc2"], ...], Parameter(consume_multiple=True, negative=())
     ] = ("dreamerv3", "tdmpc2"),
-    strict: Annotated[bool, Parameter(negative=())] = False,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    strict: Flag = False,
+    json: Flag = False,
 ) -> int:
     """Judge the runs so far, and write the report.
 
@@ -236,3 +253,11 @@ def report(
     summary = validate(runs, agent)
     written = write_all(summary, out or runs)
     return conclude(summary, reason(summary), written, strict=strict, as_json=json)
+
+
+def _kind(*, trial: bool, smoke: bool) -> Kind:
+    if trial and smoke:
+        from audits.paper.errors import PaperError
+
+        raise PaperError("--trial and --smoke name different runs; give one of them")
+    return "trial" if trial else "smoke" if smoke else "protocol"

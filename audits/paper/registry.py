@@ -15,7 +15,8 @@ from audits.paper.errors import PaperError
 from audits.references import store
 
 _FILE = Path(__file__).with_name("protocol.yaml")
-_SMOKE = Path(__file__).with_name("smoke.yaml")
+
+Kind = Literal["protocol", "trial", "smoke"]
 
 
 class RunSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,10 +115,11 @@ def registered() -> dict[str, RunSpec]:
 
 
 @functools.cache
-def smoke_runs() -> dict[str, RunSpec]:
-    """Tiny runs for trials of the plumbing, by name; none of them is of the protocol."""
-    loaded = YAML(typ="safe", pure=True).load(_SMOKE.read_text("utf-8"))
-    return {spec.name: spec for spec in msgspec.convert(loaded, list[RunSpec])}
+def off_protocol(kind: Literal["trial", "smoke"]) -> dict[str, RunSpec]:
+    """Runs that are never judged, by name: small ones that learn, tiny ones for the plumbing."""
+    text = Path(__file__).with_name(f"{kind}.yaml").read_text("utf-8")
+    specs = msgspec.convert(YAML(typ="safe", pure=True).load(text), list[RunSpec])
+    return {spec.name: spec for spec in specs}
 
 
 def sources_of(agent: str) -> list[str]:
@@ -125,17 +127,19 @@ def sources_of(agent: str) -> list[str]:
     return _protocols()[agent].sources
 
 
-def find(names: Sequence[str], *, smoke: bool = False) -> list[RunSpec]:
+def find(names: Sequence[str], kind: Kind = "protocol") -> list[RunSpec]:
     """Runs by name; all of them if none is named, those of an agent if it is.
 
     Args:
         names: Of runs or agents.
-        smoke: Of the trials of the plumbing, not of the protocol.
+        kind: Among which runs: the protocol's, or others.
 
     Raises:
         PaperError: No run is called that; the message names the nearest.
     """
-    return named(names, smoke_runs() if smoke else registered(), "`audit paper list` shows all.")
+    every = registered() if kind == "protocol" else off_protocol(kind)
+    overview = "`audit paper list` shows all." if kind == "protocol" else f"See {kind}.yaml."
+    return named(names, every, overview)
 
 
 def named(names: Sequence[str], every: Mapping[str, RunSpec], overview: str) -> list[RunSpec]:

@@ -6,23 +6,23 @@ import sys
 from collections.abc import Sequence
 
 from audits.paper.errors import PaperError
-from audits.paper.registry import RunSpec, find
+from audits.paper.registry import Kind, RunSpec, find
 from audits.paper.training import offered, require
 
 
-def select(names: Sequence[str], seeds: Sequence[int], *, smoke: bool = False) -> list[RunSpec]:
+def select(names: Sequence[str], seeds: Sequence[int], kind: Kind = "protocol") -> list[RunSpec]:
     """The runs that were named, with other seeds if they were given.
 
     Args:
         names: Of runs or agents; all that the core can train if there is none.
         seeds: In place of the protocol's.
-        smoke: Of the trials of the plumbing.
+        kind: Among which runs: the protocol's, or others.
 
     Raises:
         PaperError: No run is called that, the core can not train one that was named, or the
             seeds are none.
     """
-    specs = find(names, smoke=smoke)
+    specs = find(names, kind)
     if names:
         for spec in specs:
             require(spec)
