@@ -8,7 +8,7 @@ import pytest
 from paper_runs import changed, published, write_all, write_run
 
 from audits import cli
-from audits.paper import agents, pictures
+from audits.paper import agents, documents, pictures
 from audits.paper.acceptance import criteria
 from audits.paper.eligibility import expected_episodes
 from audits.paper.errors import PaperError
@@ -175,6 +175,20 @@ def test_a_run_off_protocol_is_told_and_never_judged(case, root):
     assert said in "; ".join(summary.off_protocol[0].why)
     assert summary.verdict is Verdict.INCOMPLETE
     assert all(w.judged == 17 for w in summary.windows)
+
+
+def test_a_run_off_protocol_is_shown_beside_the_published_curve(root, tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "draw", lambda *_: None)
+    OFF_PROTOCOL["another ratio"][0](root)
+    summary = judged(root)
+    curve = summary.off_protocol[0].curve
+    assert (curve.run, curve.task, len(curve.env_steps)) == (WALKER.name, WALKER.task, 25)
+    picture = tmp_path / f"curves-{WALKER.name}.png"
+    assert picture in documents.write_all(summary, tmp_path)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert f"]({picture.name})" in (tmp_path / documents.REPORT).read_text()
+    OFF_PROTOCOL["a damaged file"][0](root)
+    assert judged(root).off_protocol[0].curve is None
 
 
 def test_the_first_seeds_are_enough_and_fewer_than_three_are_not(root):

@@ -44,12 +44,17 @@ def write_all(
         path = out / picture_name(agent)
         pictures.draw(summary, agent, reference, path)
         written.append(path)
+        for run in summary.off_protocol:
+            if run.curve and run.curve.agent == agent:
+                path = out / picture_name(run.run)
+                pictures.draw_one(run.curve, reference.task(run.curve.task), path)
+                written.append(path)
     return written
 
 
-def picture_name(agent: str) -> str:
-    """The file of an agent's curves."""
-    return f"curves-{agent}.png"
+def picture_name(what: str) -> str:
+    """The file of the curves of an agent, or of a run off protocol."""
+    return f"curves-{what}.png"
 
 
 def report(summary: Summary) -> str:
@@ -63,6 +68,7 @@ def report(summary: Summary) -> str:
         rules=summary.criteria.rules,
         reasons=summary.criteria.reasons,
         pictures={agent: picture_name(agent) for agent in summary.agents},
+        beside={run.run: picture_name(run.run) for run in summary.off_protocol if run.curve},
         aggregate_rows=aggregate_rows,
         task_row=task_row,
         missing=missing,

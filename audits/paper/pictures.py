@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +29,51 @@ def draw(summary: Summary, agent: str, reference: Reference, path: Path) -> None
         reference: Its published results.
         path: Of the picture.
     """
-    # Imported here so that the command starts without matplotlib.
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     curves = {curve.task: curve for curve in summary.curves}
     rows = max(1, math.ceil(len(reference.tasks) / _COLUMNS))
-    style: Any = {"font.size": 8}
-    with matplotlib.rc_context(style):
+    height = 2.1 * rows + 0.4
+    with _figure(2.6 * _COLUMNS, height, path) as figure:
         # A layout of fixed margins: one that fits itself would draw everything twice.
-        height = 2.1 * rows + 0.4
-        figure = Figure(figsize=(2.6 * _COLUMNS, height), dpi=100)
         figure.subplots_adjust(0.04, 0.55 / height, 0.99, 1 - 0.3 / height, 0.25, 0.5)
-        FigureCanvasAgg(figure)
         axes = figure.subplots(rows, _COLUMNS, squeeze=False).ravel()
         for ax, task in zip(axes, reference.tasks, strict=False):
             _task(ax, task, curves.get(task.task))
         for ax in axes[len(reference.tasks) :]:
             ax.set_axis_off()
         figure.legend(*_legend(), loc="lower center", ncols=3, frameon=False)
+
+
+def draw_one(curve: Curve, task: TaskReference, path: Path) -> None:
+    """Writes the picture of one run, as far as it came, as PNG.
+
+    Args:
+        curve: The run's.
+        task: The published results of its task.
+        path: Of the picture.
+    """
+    with _figure(6.4, 3.6, path) as figure:
+        ax = figure.subplots()
+        figure.subplots_adjust(0.09, 0.25, 0.98, 0.9)
+        _task(ax, task, curve)
+        last = curve.env_steps[-1]
+        # To the first published point that the run has not come to.
+        ax.set_xlim(0, min((at for at in task.band.env_steps if at >= last), default=last) / _UNIT)
+        figure.legend(*_legend(), loc="lower center", ncols=3, frameon=False)
+
+
+@contextlib.contextmanager
+def _figure(width: float, height: float, path: Path) -> Iterator[Any]:
+    """A figure to draw in, which is then written."""
+    # Imported here so that the command starts without matplotlib.
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    style: Any = {"font.size": 8}
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=(width, height), dpi=100)
+        FigureCanvasAgg(figure)
+        yield figure
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", metadata={"Software": None}, facecolor="white")
     write_atomically(path, buffer.getvalue())

@@ -25,6 +25,7 @@ class Curve(msgspec.Struct, frozen=True):
     """A run for the pictures: [records][seeds]."""
 
     run: str
+    agent: str
     task: str
     seeds: tuple[int, ...]
     env_steps: list[int]
@@ -37,10 +38,12 @@ class OffProtocol(msgspec.Struct, frozen=True):
     Attributes:
         run: Name of its folder.
         why: How it departs from the protocol.
+        curve: Of one of the tasks, as far as it came.
     """
 
     run: str
     why: list[str]
+    curve: Curve | None = None
 
 
 class Provenance(msgspec.Struct, frozen=True):
@@ -129,7 +132,7 @@ def validate(
         wanted = registry.get(place.name)
         why = departures(run, registry, agents.resolved(wanted) if wanted else {})
         if why:
-            off.append(OffProtocol(place.name, why))
+            off.append(OffProtocol(place.name, why, _beside(run, references)))
         else:
             on[place.name] = run
     windows = []
@@ -152,9 +155,17 @@ def validate(
     )
 
 
+def _beside(run: Run, references: Mapping[str, Reference]) -> Curve | None:
+    """The curve of a run, if there is a published one to show it with."""
+    reference = references.get(run.spec.agent)
+    known = reference is not None and run.spec.task in {t.task for t in reference.tasks}
+    return _curve(run) if known and run.records else None
+
+
 def _curve(run: Run) -> Curve:
     return Curve(
         run.folder.name,
+        run.spec.agent,
         run.spec.task,
         run.spec.seeds,
         [record.env_steps for record in run.records],
