@@ -3,12 +3,17 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from audit_runs import PLAN, write_run
 
 import core
-from audits.cartpole import recordings, reference, table
+import reports
+from audits.cartpole import documents, recordings, reference, session, table
+from audits.cartpole.comparison import Summary
 from audits.cartpole.errors import AuditError, NotRecordedError
+from audits.cartpole.protocol import plan as make_plan
+from audits.cartpole.session import Choices
 from audits.run_files import CONFIGS, read_run
 from reference_harness import installation
 
@@ -113,3 +118,19 @@ def test_no_recorded_run_in_the_package_names_an_absolute_folder():
     for path in reference._RECORDINGS.rglob("*"):
         if path.is_file():
             assert recordings._UNPUBLISHED.search(path.read_text()) is None, path
+
+
+def test_the_published_comparison_is_that_of_the_recorded_runs(tmp_path):
+    """Made with `audit cartpole --core recorded --out reports/cartpole`."""
+    folder = Path(reports.__file__).parent / "cartpole"
+    published = msgspec.json.decode((folder / documents.SUMMARY).read_bytes(), type=Summary)
+    plan = make_plan(tuple(published.seeds))
+    found = session.run(Choices(plan, tmp_path, "recorded", "recorded", False), str)
+    same = ("windows", "curves", "provenance", "differences", "verdict")
+    for name in same:
+        assert getattr(found, name) == getattr(published, name)
+    for ours, theirs in zip(found.statistics, published.statistics, strict=True):
+        assert (ours.ours, ours.reference) == (theirs.ours, theirs.reference)
+    assert documents.compare_document(published) == (folder / documents.COMPARE).read_text()
+    table_document = documents.table_document(published.checks, plan)
+    assert table_document == (folder / documents.TABLE).read_text()
