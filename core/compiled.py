@@ -14,9 +14,14 @@ def default_folder() -> Path:
     XLA compiles for that number, but its cache does not tell two of them apart: a program
     compiled on one core would run on one for ever.
     """
+    folder = Path(platformdirs.user_cache_dir("world-model-parity")) / "compiled"
+    return folder / f"{usable_cores()}-cores"
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)  # only Linux has it
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return Path(platformdirs.user_cache_dir("world-model-parity")) / "compiled" / f"{cores}-cores"
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def keep_programs(folder: Path | None = None) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+from core.compiled import usable_cores
 from parity import faults, pool, registry, runner, subjects
 from parity import sensitivity as sensitivities
 from parity.faults import Fault
@@ -165,9 +165,7 @@ def suggested(work: int, least: int, source: str) -> int:
         least: How many of them are worth a process.
         source: Where the references' answers come from.
     """
-    affinity = getattr(os, "sched_getaffinity", None)  # only Linux has it
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return 1 if source == "live" else max(1, min(cores, work // least))
+    return 1 if source == "live" else max(1, min(usable_cores(), work // least))
 
 
 def run(

@@ -57,7 +57,7 @@ def test_a_number_of_processes_that_is_none_is_a_mistake(jobs, capsys):
 
 
 def test_a_process_more_is_started_where_there_is_enough_to_measure(monkeypatch):
-    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda pid: range(4), raising=False)
+    monkeypatch.setattr(parallel, "usable_cores", lambda: 4)
     assert parallel.suggested(400, 50, "recorded") == 4
     assert parallel.suggested(149, 50, "recorded") == 2
     assert parallel.suggested(400, 50, "live") == 1

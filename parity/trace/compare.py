@@ -76,8 +76,7 @@ class Comparator:
         self._epsilon = EPSILON[dtype]
         self._step = 0
         self._typical = 0.0
-        self._of_kernels: dict[str, float] = {}
-        self._of_norms: dict[str, float] = {}
+        self._granted: dict[str, float] = {}
 
     def step(
         self,
@@ -96,8 +95,8 @@ class Comparator:
         """
         leaves = [quantity.leaf for quantity in quantities if quantity.kind == "gradient"]
         self._typical = _typical_error(leaves, reference, exact)
-        self._of_kernels = _errors_of_kernels(leaves, reference, exact)
-        self._of_norms = _errors_of_norms(quantities, reference, exact)
+        self._granted = _errors_of_kernels(leaves, reference, exact)
+        self._granted |= _errors_of_norms(quantities, reference, exact)
         self._conditions.measure(
             self._step, leaves, dict(reference), dict(exact), self._own_distance
         )
@@ -145,8 +144,8 @@ class Comparator:
         scale = largest(exact)
         own = max(largest(gap(reference, exact)), self._epsilon * scale)
         if quantity.kind == "gradient":
-            own = max(own, self._typical * scale, self._of_kernels.get(quantity.leaf, 0.0))
-        own = max(own, self._of_norms.get(quantity.name, 0.0))
+            own = max(own, self._typical * scale)
+        own = max(own, self._granted.get(quantity.name, 0.0))
         allowed = FACTOR * own
         return max(allowed, LOSS_RELATIVE * scale) if quantity.kind == "loss" else allowed
 
@@ -154,12 +153,12 @@ class Comparator:
 def _errors_of_kernels(
     leaves: Sequence[str], reference: Mapping[str, np.ndarray], exact: Mapping[str, np.ndarray]
 ) -> dict[str, float]:
-    """By each bias, the largest error of the reference's gradient of the kernel beside it."""
+    """By each bias's gradient, the largest error of the reference's gradient of its kernel."""
     errors = {}
     for bias in (leaf for leaf in leaves if leaf.endswith("/bias")):
         kernel = f"gradient/{bias.removesuffix('bias')}kernel"
         if kernel in exact:
-            errors[bias] = largest(gap(reference[kernel], exact[kernel]))
+            errors[f"gradient/{bias}"] = largest(gap(reference[kernel], exact[kernel]))
     return errors
 
 

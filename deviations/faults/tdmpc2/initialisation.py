@@ -7,19 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from deviations.faults.replacing import Change, around, replaced
-from deviations.faults.tdmpc2.seeding import fault
+from deviations.faults.tdmpc2.seeding import fault, within
 from parity.faults import Fault
 
+MODEL = "core.tdmpc2.world_model:WorldModel"
 KIND = "parameters"
-
-
-def _of_model(name: str, wrong: Callable) -> Callable[[], list[Change]]:
-    def changes() -> list[Change]:
-        from core.tdmpc2.world_model import WorldModel
-
-        return around(WorldModel, name, wrong)
-
-    return changes
 
 
 def _jnp() -> Any:
@@ -164,7 +156,9 @@ FAULTS: tuple[Fault, ...] = (
         "one key for several networks",
         KIND,
         _FRESH,
-        _of_model("init", _splitting(lambda num: num == NETWORKS)),
+        within(
+            "core.tdmpc2.world_model:WorldModel", "init", _splitting(lambda num: num == NETWORKS)
+        ),
         _DISTINCT,
     ),
     fault(
@@ -172,7 +166,9 @@ FAULTS: tuple[Fault, ...] = (
         "one key for all members of the ensemble",
         KIND,
         _FRESH,
-        _of_model("init", _splitting(lambda num: num != NETWORKS)),
+        within(
+            "core.tdmpc2.world_model:WorldModel", "init", _splitting(lambda num: num != NETWORKS)
+        ),
         _DISTINCT,
     ),
     fault(

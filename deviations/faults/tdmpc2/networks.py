@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from deviations.faults.replacing import Change, around
-from deviations.faults.tdmpc2.seeding import fault
+from deviations.faults.tdmpc2.seeding import fault, within
 from parity.faults import Fault
 
+MODEL = "core.tdmpc2.world_model:WorldModel"
 KIND = "networks"
 ENSEMBLE = tuple(f"tdmpc2-q-ensemble/{claim}" for claim in ("equal", "min", "mean"))
 USES_THEN, USES_NOW = "tdmpc2-q-dropout-paper/uses", "tdmpc2-q-dropout-head/uses"
-
-
-def _in(module: str, name: str, wrong: Callable) -> Callable[[], list[Change]]:
-    def changes() -> list[Change]:
-        import importlib
-
-        return around(importlib.import_module(f"core.tdmpc2.{module}"), name, wrong)
-
-    return changes
-
-
-def _of_model(name: str, wrong: Callable) -> Callable[[], list[Change]]:
-    def changes() -> list[Change]:
-        from core.tdmpc2.world_model import WorldModel
-
-        return around(WorldModel, name, wrong)
-
-    return changes
 
 
 def _jnp() -> Any:
@@ -80,7 +61,7 @@ FAULTS: tuple[Fault, ...] = (
         "observations compressed by symlog, as DreamerV3 does",
         KIND,
         "encode",
-        _of_model("encode", _symlog_observations),
+        within(MODEL, "encode", _symlog_observations),
         "tdmpc2-encoder/equal",
     ),
     fault(
@@ -88,7 +69,7 @@ FAULTS: tuple[Fault, ...] = (
         "dynamics that predict a change of the latent state",
         KIND,
         "next",
-        _of_model("next", _residual),
+        within(MODEL, "next", _residual),
         "tdmpc2-dynamics/equal",
     ),
     fault(
@@ -96,7 +77,7 @@ FAULTS: tuple[Fault, ...] = (
         "the action before the latent state",
         KIND,
         "reward_logits",
-        _of_model("reward_logits", _action_first),
+        within(MODEL, "reward_logits", _action_first),
         "tdmpc2-reward-head/equal",
     ),
     fault(
@@ -104,7 +85,7 @@ FAULTS: tuple[Fault, ...] = (
         "actions halved on their way into the Q networks",
         KIND,
         "q_logits q_value",
-        _of_model("q_logits", _halved_actions),
+        within(MODEL, "q_logits", _halved_actions),
         *ENSEMBLE,
     ),
     fault(
@@ -112,7 +93,7 @@ FAULTS: tuple[Fault, ...] = (
         "always the first two Q networks",
         KIND,
         "q_value",
-        _of_model("drawn_values", _first_two),
+        within(MODEL, "drawn_values", _first_two),
         *ENSEMBLE[1:],
     ),
     fault(
@@ -120,7 +101,7 @@ FAULTS: tuple[Fault, ...] = (
         "one Q network drawn twice",
         KIND,
         "q_value",
-        _of_model("drawn_values", _one_network),
+        within(MODEL, "drawn_values", _one_network),
         *ENSEMBLE[1:],
     ),
     fault(
@@ -128,7 +109,7 @@ FAULTS: tuple[Fault, ...] = (
         "dropout without effect in the vectorised ensemble",
         KIND,
         "q_logits q_value dropout_in_use",
-        _in("layers", "drop", _no_dropout),
+        within("core.tdmpc2.layers", "drop", _no_dropout),
         *ENSEMBLE,
         USES_THEN,
         USES_NOW,
@@ -138,7 +119,7 @@ FAULTS: tuple[Fault, ...] = (
         "a change of the dropout rate without effect in the vectorised ensemble",
         KIND,
         "dropout_in_use",
-        _in("noise", "keep_mask", _fixed_rate),
+        within("core.tdmpc2.noise", "keep_mask", _fixed_rate),
         USES_THEN,
         USES_NOW,
     ),
@@ -165,7 +146,7 @@ FAULTS: tuple[Fault, ...] = (
         "a policy network of another activation",
         KIND,
         "policy_outputs",
-        _in("layers", "mish", lambda sound, x: _jnp().tanh(x)),
+        within("core.tdmpc2.layers", "mish", lambda sound, x: _jnp().tanh(x)),
         "tdmpc2-policy-network/equal",
     ),
     fault(

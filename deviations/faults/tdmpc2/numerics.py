@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from deviations.faults.replacing import Change, around
-from deviations.faults.tdmpc2.seeding import fault
+from deviations.faults.tdmpc2.seeding import fault, within
 from parity.faults import Fault
 
 KIND = "numerics"
-
-
-def _in(module: str, name: str, wrong: Callable) -> Callable[[], list[Change]]:
-    """A function of a module of the core, replaced by one that is given the sound one first."""
-
-    def changes() -> list[Change]:
-        import importlib
-
-        return around(importlib.import_module(f"core.{module}"), name, wrong)
-
-    return changes
 
 
 def _jnp() -> Any:
     import jax.numpy as jnp
 
     return jnp
+
+
+def _log(sound, x):
+    return _jnp().sign(x) * _jnp().log(_jnp().abs(x))
+
+
+def _exp(sound, x):
+    return _jnp().sign(x) * _jnp().exp(_jnp().abs(x))
 
 
 def _swish(sound, x):
@@ -97,15 +92,6 @@ def _unbounded(sound, self, episode_length):
     return (ratio - 1) / ratio
 
 
-def _of_config(wrong: Callable) -> Callable[[], list[Change]]:
-    def changes() -> list[Change]:
-        from core.tdmpc2.config import Config
-
-        return around(Config, "discount", wrong)
-
-    return changes
-
-
 _PERCENTILES = ("tdmpc2-percentiles/equal", "tdmpc2-percentiles/figures", "T25/percentiles")
 _SCALE = ("T25/scale", "T25/exact")
 
@@ -115,7 +101,9 @@ FAULTS: tuple[Fault, ...] = (
         "symlog without the 1: ln |x|",
         KIND,
         "symlog",
-        _in("numerics", "symlog", lambda sound, x: _jnp().sign(x) * _jnp().log(_jnp().abs(x))),
+        within(
+            "core.numerics", "symlog", lambda sound, x: _jnp().sign(x) * _jnp().log(_jnp().abs(x))
+        ),
         "tdmpc2-symlog/equal",
     ),
     fault(
@@ -123,7 +111,9 @@ FAULTS: tuple[Fault, ...] = (
         "symexp without the − 1",
         KIND,
         "symexp",
-        _in("numerics", "symexp", lambda sound, x: _jnp().sign(x) * _jnp().exp(_jnp().abs(x))),
+        within(
+            "core.numerics", "symexp", lambda sound, x: _jnp().sign(x) * _jnp().exp(_jnp().abs(x))
+        ),
         "tdmpc2-symexp/equal",
     ),
     fault(
@@ -131,7 +121,7 @@ FAULTS: tuple[Fault, ...] = (
         "SiLU in place of Mish",
         KIND,
         "mish normed_linear",
-        _in("tdmpc2.layers", "mish", _swish),
+        within("core.tdmpc2.layers", "mish", _swish),
         "tdmpc2-mish/equal",
         "tdmpc2-normed-linear/equal",
     ),
@@ -140,7 +130,7 @@ FAULTS: tuple[Fault, ...] = (
         "simplices of every V-th feature instead of V neighbours",
         KIND,
         "sim_norm",
-        _in("tdmpc2.layers", "sim_norm", _strided),
+        within("core.tdmpc2.layers", "sim_norm", _strided),
         "tdmpc2-simnorm/equal",
     ),
     fault(
@@ -148,7 +138,7 @@ FAULTS: tuple[Fault, ...] = (
         "one softmax over the whole latent state",
         KIND,
         "sim_norm",
-        _in("tdmpc2.layers", "sim_norm", _whole),
+        within("core.tdmpc2.layers", "sim_norm", _whole),
         "tdmpc2-simnorm/equal",
     ),
     fault(
@@ -156,7 +146,7 @@ FAULTS: tuple[Fault, ...] = (
         "dropout that does not rescale what it keeps",
         KIND,
         "normed_linear",
-        _in("tdmpc2.layers", "drop", _no_rescaling),
+        within("core.tdmpc2.layers", "drop", _no_rescaling),
         "tdmpc2-normed-linear/equal",
     ),
     fault(
@@ -164,7 +154,7 @@ FAULTS: tuple[Fault, ...] = (
         "unbiased variance in the layer norm",
         KIND,
         "normed_linear",
-        _in("tdmpc2.layers", "layer_norm", _unbiased),
+        within("core.tdmpc2.layers", "layer_norm", _unbiased),
         "tdmpc2-normed-linear/equal",
     ),
     fault(
@@ -172,7 +162,7 @@ FAULTS: tuple[Fault, ...] = (
         "ε of the layer norm left at a library's 1e-6",
         KIND,
         "normed_linear",
-        _in("tdmpc2.layers", "layer_norm", _flax_epsilon),
+        within("core.tdmpc2.layers", "layer_norm", _flax_epsilon),
         "tdmpc2-normed-linear/equal",
     ),
     fault(
@@ -180,7 +170,7 @@ FAULTS: tuple[Fault, ...] = (
         "percentile without interpolation: the lower neighbour is not weighted",
         KIND,
         "percentiles running_scale",
-        _in("tdmpc2.scale", "percentiles", _without_interpolation),
+        within("core.tdmpc2.scale", "percentiles", _without_interpolation),
         *_PERCENTILES,
         *_SCALE,
     ),
@@ -189,7 +179,7 @@ FAULTS: tuple[Fault, ...] = (
         "percentile of the nearest rank",
         KIND,
         "percentiles running_scale",
-        _in("tdmpc2.scale", "percentiles", _nearest_rank),
+        within("core.tdmpc2.scale", "percentiles", _nearest_rank),
         *_PERCENTILES,
         *_SCALE,
     ),
@@ -198,7 +188,7 @@ FAULTS: tuple[Fault, ...] = (
         "running scale that may fall below 1",
         KIND,
         "running_scale",
-        _in("tdmpc2.scale", "update", _no_limit),
+        within("core.tdmpc2.scale", "update", _no_limit),
         *_SCALE,
     ),
     fault(
@@ -206,7 +196,7 @@ FAULTS: tuple[Fault, ...] = (
         "running scale that moves twice as fast",
         KIND,
         "running_scale",
-        _in("tdmpc2.scale", "update", _quick_average),
+        within("core.tdmpc2.scale", "update", _quick_average),
         *_SCALE,
     ),
     fault(
@@ -214,7 +204,7 @@ FAULTS: tuple[Fault, ...] = (
         "discount heuristic on steps without the divisor",
         KIND,
         "discount",
-        _of_config(_by_steps),
+        within("core.tdmpc2.config:Config", "discount", _by_steps),
         "tdmpc2-discount/equal",
         "tdmpc2-discount/figures",
     ),
@@ -223,7 +213,7 @@ FAULTS: tuple[Fault, ...] = (
         "discount heuristic without its bounds",
         KIND,
         "discount",
-        _of_config(_unbounded),
+        within("core.tdmpc2.config:Config", "discount", _unbounded),
         "tdmpc2-discount/equal",
         "tdmpc2-discount/figures",
     ),

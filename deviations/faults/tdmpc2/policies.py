@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from deviations.faults.replacing import Change, around
-from deviations.faults.tdmpc2.seeding import fault
+from deviations.faults.tdmpc2.seeding import fault, within
 from parity.faults import Fault
 
 KIND = "policies"
 ENTROPIES = tuple(
     f"tdmpc2-policy-{era}/{claim}" for era in ("paper", "head") for claim in ("entropy", "formula")
 )
-
-
-def _in(module: str, name: str, wrong: Callable) -> Callable[[], list[Change]]:
-    def changes() -> list[Change]:
-        import importlib
-
-        return around(importlib.import_module(f"core.tdmpc2.{module}"), name, wrong)
-
-    return changes
 
 
 def _jnp() -> Any:
@@ -75,7 +64,7 @@ FAULTS: tuple[Fault, ...] = (
         "deviations first, then means",
         KIND,
         "policy",
-        _in("policy", "sample", _swapped_halves),
+        within("core.tdmpc2.policy", "sample", _swapped_halves),
         *(
             f"tdmpc2-policy-{e}/{c}"
             for e in ("paper", "head")
@@ -87,7 +76,7 @@ FAULTS: tuple[Fault, ...] = (
         "ln σ clipped to its bounds instead of squashed into them",
         KIND,
         "policy",
-        _in("policy", "sample", _clipped_deviation),
+        within("core.tdmpc2.policy", "sample", _clipped_deviation),
         *(f"tdmpc2-policy-{era}/{c}" for era in ("paper", "head") for c in ("log-std", "action")),
     ),
     fault(
@@ -95,7 +84,7 @@ FAULTS: tuple[Fault, ...] = (
         "mean left unsquashed",
         KIND,
         "policy",
-        _in("policy", "sample", _unsquashed),
+        within("core.tdmpc2.policy", "sample", _unsquashed),
         "tdmpc2-policy-paper/mean",
         "tdmpc2-policy-head/mean",
     ),
@@ -104,7 +93,7 @@ FAULTS: tuple[Fault, ...] = (
         "entropy without the correction for squashing",
         KIND,
         "policy",
-        _in("policy", "density_entropy", _no_correction),
+        within("core.tdmpc2.policy", "density_entropy", _no_correction),
         *ENTROPIES[:2],
         "T31/core-squashing",
     ),
@@ -114,8 +103,8 @@ FAULTS: tuple[Fault, ...] = (
         KIND,
         "policy",
         lambda: [
-            *_in("policy", "density_entropy", _true_density)(),
-            *_in("policy", "scaled_entropy", _true_density)(),
+            *within("core.tdmpc2.policy", "density_entropy", _true_density)(),
+            *within("core.tdmpc2.policy", "scaled_entropy", _true_density)(),
         ],
         *ENTROPIES,
         "T31/core-squashing-later",
@@ -136,8 +125,8 @@ FAULTS: tuple[Fault, ...] = (
         KIND,
         "policy",
         lambda: [
-            *_in("policy", "density_entropy", _all_counted)(),
-            *_in("policy", "scaled_entropy", _all_counted)(),
+            *within("core.tdmpc2.policy", "density_entropy", _all_counted)(),
+            *within("core.tdmpc2.policy", "scaled_entropy", _all_counted)(),
         ],
         "tdmpc2-policy-paper/masked",
         "tdmpc2-policy-head/masked",
@@ -147,7 +136,7 @@ FAULTS: tuple[Fault, ...] = (
         "mask of a task's actions missing in the policy",
         KIND,
         "policy",
-        _in("policy", "sample", _without_mask),
+        within("core.tdmpc2.policy", "sample", _without_mask),
         "tdmpc2-policy-paper/masked",
         "tdmpc2-policy-head/masked",
     ),

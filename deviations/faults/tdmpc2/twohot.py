@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from deviations.faults.replacing import Change, around
-from deviations.faults.tdmpc2.seeding import fault
+from deviations.faults.tdmpc2.seeding import fault, within
 from parity.faults import Fault
 
 KIND = "numerics"
 ENCODE, DECODE, LOSS = (f"tdmpc2-twohot-{name}/equal" for name in ("encode", "decode", "loss"))
-
-
-def _of_bins(wrong: Callable) -> Callable[[], list[Change]]:
-    def changes() -> list[Change]:
-        from core.tdmpc2 import twohot
-
-        return around(twohot, "make_bins", wrong)
-
-    return changes
-
-
-def _of_support(name: str, wrong: Callable) -> Callable[[], list[Change]]:
-    def changes() -> list[Change]:
-        from core.tdmpc2.twohot import Support
-
-        return around(Support, name, wrong)
-
-    return changes
 
 
 def _jnp() -> Any:
@@ -116,7 +96,7 @@ FAULTS: tuple[Fault, ...] = (
         "bins evaluated in float32",
         KIND,
         "twohot_bins",
-        _of_bins(_in_float32),
+        within("core.tdmpc2.twohot", "make_bins", _in_float32),
         "T24/bins-rounding",
     ),
     fault(
@@ -124,7 +104,7 @@ FAULTS: tuple[Fault, ...] = (
         "limit of the bins wrong by 1e-4",
         KIND,
         "twohot_bins",
-        _of_bins(_stretched),
+        within("core.tdmpc2.twohot", "make_bins", _stretched),
         "T24/bins",
         "T24/bins-rounding",
     ),
@@ -133,7 +113,7 @@ FAULTS: tuple[Fault, ...] = (
         "DreamerV3's support: bins in units of the value, targets without symlog",
         KIND,
         "twohot_encode twohot_loss",
-        _of_support("place", _raw_support),
+        within("core.tdmpc2.twohot:Support", "place", _raw_support),
         ENCODE,
         LOSS,
         "T24/encode",
@@ -144,7 +124,7 @@ FAULTS: tuple[Fault, ...] = (
         "all weight on the nearest bin",
         KIND,
         "twohot_encode twohot_loss",
-        _of_support("place", _nearest_bin),
+        within("core.tdmpc2.twohot:Support", "place", _nearest_bin),
         ENCODE,
         LOSS,
         "T24/encode",
@@ -155,7 +135,7 @@ FAULTS: tuple[Fault, ...] = (
         "targets that are not compressed by symlog",
         KIND,
         "twohot_encode twohot_loss",
-        _of_support("place", _no_symlog),
+        within("core.tdmpc2.twohot:Support", "place", _no_symlog),
         ENCODE,
         LOSS,
         "T24/encode",
@@ -166,7 +146,7 @@ FAULTS: tuple[Fault, ...] = (
         "the reference's floor formula for targets",
         KIND,
         "twohot_encode",
-        _of_support("place", _floor_formula),
+        within("core.tdmpc2.twohot:Support", "place", _floor_formula),
         "T24/encode-exact",
     ),
     fault(
@@ -174,7 +154,7 @@ FAULTS: tuple[Fault, ...] = (
         "the expectation as one plain sum over the bins",
         KIND,
         "twohot_decode",
-        _of_support("decode", _plain_sum),
+        within("core.tdmpc2.twohot:Support", "decode", _plain_sum),
         "T24/uniform-zero",
     ),
     fault(
@@ -182,7 +162,7 @@ FAULTS: tuple[Fault, ...] = (
         "predictions left in symlog space",
         KIND,
         "twohot_decode",
-        _of_support("decode", _no_symexp),
+        within("core.tdmpc2.twohot:Support", "decode", _no_symexp),
         DECODE,
         "T24/decode",
         "T24/decode-exact",
@@ -192,7 +172,7 @@ FAULTS: tuple[Fault, ...] = (
         "logits rounded to bfloat16 before they are decoded",
         KIND,
         "twohot_decode",
-        _of_support("decode", _half_precision),
+        within("core.tdmpc2.twohot:Support", "decode", _half_precision),
         DECODE,
         "T24/decode",
         "T24/decode-exact",
@@ -202,7 +182,7 @@ FAULTS: tuple[Fault, ...] = (
         "logarithm of a probability guarded by 1e-8",
         KIND,
         "twohot_loss",
-        _of_support("loss", _guarded),
+        within("core.tdmpc2.twohot:Support", "loss", _guarded),
         LOSS,
         "T24/log-probabilities",
     ),
