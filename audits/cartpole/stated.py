@@ -9,6 +9,7 @@ import dataclasses
 
 from audits.cartpole.comparison import Summary
 from audits.cartpole.wording import span
+from deviations.d22 import ROW
 
 ENTROPY, ROWS = "ent/action/mean", 4000
 
@@ -43,13 +44,19 @@ def figures(summary: Summary) -> list[Stated]:
     return [
         Stated(
             "The actor's entropy in the 4,000-row window, nats",
-            "0.51 with the reference's sum, 0.46 with exact bins",
+            f"{_stated('entropy-decline')} with exact bins",
             f"{span(entropy.reference)} of the reference, {span(entropy.ours)} of the core",
         ),
         Stated(
             "Windows in which the ranges of the seeds overlap",
-            f"at least 52 of 58 ({52 / 58:.0%}), with one expectation on both sides",
+            f"{_stated('windows-overlap')}, with one expectation on both sides",
             f"{windows.overlapping:,} of {windows.compared:,} ({share:.0%}), "
             + ("with D22 settled" if "D22" in summary.neutralised else "each side with its own"),
         ),
     ]
+
+
+def _stated(claim: str) -> str:
+    stated = ROW.claim(claim).stated
+    assert stated is not None
+    return stated.text

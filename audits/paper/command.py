@@ -77,8 +77,8 @@ def run(
     save_every
         Seconds between checkpoints.
     trial
-        Small runs on an easy task that are off protocol: an hour of two cores each, to see
-        learning before a GPU is asked for.
+        Small runs on an easy task that are off protocol: some 10,000 updates each, which a CPU
+        can make before a GPU is asked for.
     smoke
         Tiny runs that try the plumbing in a minute of a CPU.
     launcher
