@@ -1,8 +1,11 @@
 """What a line of the log says of the updates and the evaluations since the line before."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from core.training import windows
 from core.training.program import evaluation_figures
@@ -21,6 +24,28 @@ def test_a_line_has_the_mean_over_the_updates_of_its_window(losses):
     assert found.keys() == {"train/loss", "train/norm"}
     assert float(found["train/loss"]) == pytest.approx(np.mean(losses))
     assert float(found["train/norm"]) == pytest.approx(-np.mean(losses))
+
+
+@settings(max_examples=25)
+@given(
+    value=st.floats(2**-10, 2**10, width=32), spread=st.floats(0.0, 1.0), seed=st.integers(0, 99)
+)
+def test_the_mean_of_a_long_window_is_as_exact_as_its_values(value, spread, seed):
+    values = value * (1 + spread * np.random.default_rng(seed).uniform(-1, 1, 2_000))
+    values = values.astype(np.float32)
+    found = float(mean_of(values))
+    wanted = values.astype(np.float64).mean()
+    # Half a unit in the last place of the total, and of the division: no growth with its length.
+    assert abs(found / wanted - 1) < 2 * np.finfo(np.float32).eps
+
+
+@jax.jit
+def mean_of(values):
+    def add(sums, value):
+        return windows.add_update(sums, {"loss": value}), None
+
+    sums, _ = jax.lax.scan(add, windows.no_sums({"loss": None}), values)
+    return windows.mean_metrics(sums)["train/loss"]
 
 
 def test_a_new_window_forgets_the_updates_of_the_old_one():
