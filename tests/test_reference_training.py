@@ -14,8 +14,9 @@ import pytest
 
 from reference_harness import home, installation
 from reference_harness.dreamerv3.training import launcher
+from reference_harness.dreamerv3.training.attempts import Limits, Program
 from reference_harness.dreamerv3.training.files import append_line, read_lines, write_json
-from reference_harness.dreamerv3.training.launcher import Limits, Program, run_seeds
+from reference_harness.dreamerv3.training.launcher import run_seeds
 from reference_harness.dreamerv3.training.overrides import FIXED, SIZES, override_set
 from reference_harness.dreamerv3.training.reference import PIN, environment
 from reference_harness.dreamerv3.training.runs import MARKER, RunFolder

@@ -15,7 +15,8 @@ from audits.cartpole.errors import NotRecordedError
 from audits.cartpole.protocol import Plan
 from audits.run_files import flat
 from reference_harness import installation
-from reference_harness.dreamerv3.training.launcher import Limits, run_seeds
+from reference_harness.dreamerv3.training.attempts import Limits
+from reference_harness.dreamerv3.training.launcher import run_seeds
 from reference_harness.dreamerv3.training.reference import PIN, environment, reference_program
 from reference_harness.dreamerv3.training.settings import Settings
 from reference_harness.errors import HarnessError

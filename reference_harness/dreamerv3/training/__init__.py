@@ -4,5 +4,5 @@
 
     both            settings, overrides, files, cartpole (numpy alone)
     side            environment, evaluation, hooks, recording, run
-    this one        runs, launcher, reference, __main__
+    this one        runs, attempts, launcher, reference, __main__
 """

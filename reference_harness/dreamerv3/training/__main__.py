@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 import cyclopts
 from cyclopts import Parameter
 
-from reference_harness.dreamerv3.training.launcher import Limits, run_seeds
+from reference_harness.dreamerv3.training.attempts import Limits
+from reference_harness.dreamerv3.training.launcher import run_seeds
 from reference_harness.dreamerv3.training.reference import reference_program
 from reference_harness.dreamerv3.training.settings import Settings, SettingsError, smoke
 from reference_harness.errors import HarnessError

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reference_harness import home, installation
-from reference_harness.dreamerv3.training.launcher import Program
+from reference_harness.dreamerv3.training.attempts import Program
 from reference_harness.pins import find_pin
 
 PIN = "dreamerv3-29eb964"
