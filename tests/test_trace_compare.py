@@ -189,17 +189,21 @@ def test_what_others_are_off_by_is_granted_and_zeros_are_no_others(off, diverges
     assert diverging(found) == ["gradient/exact"] * diverges
 
 
+@pytest.mark.parametrize(("factor", "summand"), [("kernel", "bias"), ("scale", "offset")])
 @pytest.mark.parametrize(("off", "diverges"), [(1.5e-8, False), (1e-7, True)])
-def test_a_bias_whose_terms_cancel_is_granted_the_error_of_its_kernel(off, diverges):
-    exact = {"gradient/out/kernel": np.ones(3), "gradient/out/bias": np.full(1, 1e-9)}
-    near = {**exact, "gradient/out/kernel": np.asarray([1 - 1e-8, 1, 1])}
-    subject = {**near, "gradient/out/bias": exact["gradient/out/bias"] + off}
+def test_a_summand_whose_terms_cancel_is_granted_the_error_of_its_factor(
+    factor, summand, off, diverges
+):
+    factor, summand = f"gradient/out/{factor}", f"gradient/out/{summand}"
+    exact = {factor: np.ones(3), summand: np.full(1, 1e-9)}
+    near = {**exact, factor: np.asarray([1 - 1e-8, 1, 1])}
+    subject = {**near, summand: exact[summand] + off}
     names = [Quantity(name, "gradient") for name in exact]
     found = Comparator(NoOptimiser(), "float32").step(names, subject, near, exact)
-    assert diverging(found) == ["gradient/out/bias"] * diverges
-    del near["gradient/out/kernel"], exact["gradient/out/kernel"]
+    assert diverging(found) == [summand] * diverges
+    del near[factor], exact[factor]
     alone = Comparator(NoOptimiser(), "float32").step(names[1:], subject, near, exact)
-    assert diverging(alone) == ["gradient/out/bias"]
+    assert diverging(alone) == [summand]
 
 
 @pytest.mark.parametrize(("off", "diverges"), [(1.9e-4, False), (2.1e-4, True)])

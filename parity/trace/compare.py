@@ -25,6 +25,9 @@ LOSS_RELATIVE = 1e-5
 # decoded reward is a hundred thousand times a rounding.
 REFERENCE_FACTOR = 100.0
 
+# What a layer multiplies by, by the name of what it adds.
+FACTORS = {"bias": "kernel", "offset": "scale"}
+
 EPSILON = {"float32": float(np.finfo(np.float32).eps), "bfloat16": 2.0**-7}
 
 # From a quantity and its arrays, the reference's and the exact one, to what it may be off by.
@@ -95,7 +98,7 @@ class Comparator:
         """
         leaves = [quantity.leaf for quantity in quantities if quantity.kind == "gradient"]
         self._typical = _typical_error(leaves, reference, exact)
-        self._granted = _errors_of_kernels(leaves, reference, exact)
+        self._granted = _errors_of_factors(leaves, reference, exact)
         self._granted |= _errors_of_norms(quantities, reference, exact)
         self._conditions.measure(
             self._step, leaves, dict(reference), dict(exact), self._own_distance
@@ -138,7 +141,8 @@ class Comparator:
         A gradient of a few numbers can be close to exact by chance, so each is granted what
         the median of all gradients has, relative to its size, and a bias's what its layer's
         kernel has: it sums the terms that the kernel's weighs with inputs of about 1, so its
-        error is as large, however small the sum that they cancel to. A norm is granted what it
+        error is as large, however small the sum that they cancel to. An offset after a
+        normalisation is to its scale what a bias is to its kernel. A norm is granted what it
         is made of: it can be off by the norm of the gradients' errors.
         """
         scale = largest(exact)
@@ -150,15 +154,16 @@ class Comparator:
         return max(allowed, LOSS_RELATIVE * scale) if quantity.kind == "loss" else allowed
 
 
-def _errors_of_kernels(
+def _errors_of_factors(
     leaves: Sequence[str], reference: Mapping[str, np.ndarray], exact: Mapping[str, np.ndarray]
 ) -> dict[str, float]:
-    """By each bias's gradient, the largest error of the reference's gradient of its kernel."""
+    """By each summand's gradient, the largest error of the reference's gradient of its factor."""
     errors = {}
-    for bias in (leaf for leaf in leaves if leaf.endswith("/bias")):
-        kernel = f"gradient/{bias.removesuffix('bias')}kernel"
-        if kernel in exact:
-            errors[f"gradient/{bias}"] = largest(gap(reference[kernel], exact[kernel]))
+    for leaf in leaves:
+        layer, _, last = leaf.rpartition("/")
+        factor = f"gradient/{layer}/{FACTORS.get(last)}"
+        if factor in exact:
+            errors[f"gradient/{leaf}"] = largest(gap(reference[factor], exact[factor]))
     return errors
 
 
