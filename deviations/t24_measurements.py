@@ -63,8 +63,9 @@ def encode_cases(rng: np.random.Generator) -> Inputs:
 
 
 def _exact_weights(side: Implementation, inputs: Inputs) -> np.ndarray:
-    """The exact weights of what a side takes for the symlog of each value."""
+    """The exact weights of what a side takes for the symlog of each value; NaN if it is none."""
     x = side("tdmpc2.symlog", x=inputs["value"])["y"].astype(np.float64)
+    x = np.where(np.abs(x - symlog64(inputs["value"])) < 1e-3, x, np.nan)
     step = 2 * inputs["limit"] / (inputs["count"] - 1)
     places = (np.clip(x, -inputs["limit"], inputs["limit"]) + inputs["limit"]) / step
     return np.maximum(0.0, 1 - np.abs(places[:, None] - np.arange(inputs["count"])))

@@ -82,3 +82,75 @@ NULLS = {
 @pytest.mark.parametrize(("entry", "claim"), ASKED, ids=IDS)
 def test_a_subject_that_computes_nothing_breaks_every_claim(references, entry, claim, null):
     assert verdict(references, entry, claim, Null(NULLS[null])).verdict == "BROKEN"
+
+
+# True of the right answers to any question: two answers of the subject are held against each
+# other, or a statistic of its draws, or an order of the inputs is drawn that makes no difference.
+OF_ANY_QUESTION = {
+    "T11/core",
+    "D22/fragility",
+    "D23/std",
+    "D23/block-std",
+    "T29/core-shares",
+    "T29/core-tail",
+    "T29/core-refuses",
+    "fresh-outputs/outscales",
+    "observing/step-by-step",
+    "observing/reset-past",
+    "observing/reset-action",
+    "observing/prior-is-blind",
+    "observing/unimix",
+    "imagining/feeds-back",
+    "acting/reset-state",
+    "acting/reset-action",
+    "acting/same-features",
+    "acting/unimix",
+    "tdmpc2-percentiles/figures",
+}
+
+
+class Noting(InProcess):
+    """A right port whose answers are noted."""
+
+    def answer(self, operation, inputs):
+        self.noted = (*getattr(self, "noted", ()), super().answer(operation, inputs))
+        return self.noted[-1]
+
+
+class Repeating(Implementation):
+    """Gives answers to other questions than it is asked, in their order."""
+
+    name, is_core = "repeating", True
+
+    def __init__(self, answers):
+        self._answers = iter(answers)
+
+    def answer(self, operation, inputs):
+        del operation, inputs
+        return next(self._answers, {})
+
+
+def drawn_parts(inputs):
+    if isinstance(inputs, dict):
+        inputs = [inputs[name] for name in sorted(inputs)]
+    if not isinstance(inputs, (list, tuple)):
+        return [np.asarray(inputs).tobytes()]
+    return [part for value in inputs for part in drawn_parts(value)]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_right_answer_to_another_question_breaks_every_claim(references):
+    held, tried = set(), 0
+    for name, (entry, claim) in zip(IDS, ASKED, strict=True):
+        if not set(claim.operations) <= set(numpy_port.OPERATIONS):
+            continue
+        other = claim.cases(np.random.default_rng(987))
+        if drawn_parts(other) == drawn_parts(claim.cases(entry.rng(claim))):
+            continue  # it has one question
+        port = Noting(numpy_port.NAME, numpy_port.OPERATIONS, is_core=True)
+        outcome(entry, claim, port, port, other)
+        subject = Repeating(getattr(port, "noted", ()))
+        held |= {name} if verdict(references, entry, claim, subject).verdict == "HOLDS" else set()
+        tried += 1
+    assert held == OF_ANY_QUESTION
+    assert tried > 100
