@@ -198,6 +198,7 @@ ROW = Entry(
             _cases,
             _float_fraction,
             about="reference",
+            stated=Stated("r the exact fraction", 0, 0),
         ),
     ),
 )

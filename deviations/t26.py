@@ -133,7 +133,7 @@ CLAIMS = (
         _asked("reference", _episodes),
         about="reference",
         pins=LATER,
-        otherwise=True,
+        stated=Stated("1e6 / 500 = 2000 episodes", 2000, 2000),
     ),
     Claim(
         "core",

@@ -25,6 +25,7 @@ PROJECT = "world-model-parity"
 _WAYS_OUT = {
     "entry": "; `parity list` has all",
     "operation": "; `parity list --operations` has all",
+    "fault": "; reports/kill_matrix.md has all",
 }
 
 About = Literal["reference", "subject", "both"]

@@ -97,7 +97,7 @@ class Results:
         found = record_files.read_folder(self.records)
         # What somebody else registered belongs into the document of those who measured it.
         shown = [e for e in self._registry if e.id not in self._registry.guests or e.id in found]
-        return deviations_document([_text(entry) for entry in shown], found)
+        return deviations_document([entry_text(entry) for entry in shown], found)
 
     def _found(self) -> tuple[EntryRecord, ...]:
         """The records in the folder, in the order of the registry."""
@@ -117,11 +117,14 @@ class Results:
         return record_files.read_entry(path) if path.exists() else None
 
 
-def _text(entry: Entry):
+def entry_text(entry: Entry):
+    """What the registry says of an entry, as a document shows it."""
     from reference_harness.pins import PINS
     from reports.markdown import EntryText
 
-    of_agent = {"DreamerV3": "dreamerv3", "TD-MPC2": "tdmpc2"}.get(entry.agent)
+    agents = {"DreamerV3": ("dreamerv3",), "TD-MPC2": ("tdmpc2",), "both": ("dreamerv3", "tdmpc2")}
+    # A row without pins has no counterpart in any reference.
+    asked = agents.get(entry.agent, ()) if entry.pins else ()
     return EntryText(
         id=entry.id,
         agent=entry.agent,
@@ -136,6 +139,6 @@ def _text(entry: Entry):
         pins=entry.pins,
         claims=tuple(claim.id for claim in entry.claims),
         otherwise=tuple(claim.id for claim in entry.claims if claim.otherwise),
-        asked=tuple(pin.name for pin in PINS if pin.repository == of_agent),
+        asked=tuple(pin.name for pin in PINS if pin.repository in asked),
         ours=entry.ours,
     )

@@ -135,6 +135,16 @@ class Section:
         return tuple(at_pin(pin, self.record, self.text.otherwise) for pin in pins)
 
     @property
+    def contradicted(self) -> tuple[Line, ...]:
+        """The lines whose measurement contradicts what the table states."""
+        return tuple(line for line in self.lines if line.contradicted)
+
+    @property
+    def contradicted_by(self) -> str:
+        """The first pin whose answers contradict it; "" where none is asked."""
+        return next((pin for line in self.contradicted for pin in line.pins), "")
+
+    @property
     def broken(self) -> tuple[Line, ...]:
         """The lines that need an explanation beneath the table."""
         return tuple(line for line in self.lines if line.claim.verdict == "BROKEN")

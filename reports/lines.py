@@ -99,7 +99,8 @@ def tally(records: Iterable[EntryRecord]) -> dict[VerdictName, int]:
 def contradicted_figures(records: Iterable[EntryRecord]) -> tuple[str, ...]:
     """Each stated figure that the measurement contradicts, beside what was measured."""
     return tuple(
-        f"{line.entry}/{line.claim.claim} states {line.claim.stated.text}, measured {line.measured}"
+        f"{line.entry}/{line.claim.claim} states {line.claim.stated.text}, "
+        f"measured {line.claim.measured} {line.claim.unit}".rstrip()
         for record in records
         for line in lines_of(record)
         if line.contradicted and line.claim.stated

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.usefixtures("here")
         (["fuzz", "D1"], "D1 has no claim with a search"),
         (["fuzz", "D1", "--claim", "smal"], "no claim of D1 is called 'smal'"),
         (["report"], "`parity run` writes it"),
+        (["sensitivity", "--fault", "Q"], "called 'Q'; reports/kill_matrix.md has all"),
     ],
 )
 def test_a_mistake_is_one_line_and_exits_with_2(words, said, capsys):

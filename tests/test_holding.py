@@ -4,8 +4,11 @@ import pytest
 from report_samples import APRIL, PAPER, claim, entry, text_of
 
 from parity.registry import load_registry
+from parity.results import entry_text
+from reference_harness.pins import PINS
 from reports.entries import Section
 from reports.holding import AtPin, at_pin, in_short
+from reports.lines import short_pin
 from reports.markdown import deviations_document
 from reports.records import StatedFigure
 
@@ -55,6 +58,16 @@ def test_the_document_says_it_of_every_pin_of_the_agent():
     assert "| [D36](#d36) *ours* |" in written
     assert "| 2411f7d; not 29eb964; ? e3f0224 |" in written
     assert "DreamerV3 · ours: the table lacks it · reference bug" in written
+
+
+def test_a_row_about_both_agents_speaks_of_every_pin_of_either():
+    row = next(entry for entry in load_registry() if entry.id == "E19")
+    places = {place.pin: place.outcome for place in Section(entry_text(row), None).holding}
+    agents = {short_pin(pin.name) for pin in PINS if pin.commit}
+    assert set(places) == agents | {"dm_control-1.0.31", "playground-0.2.0"}
+    assert set(places.values()) == {"not measured"}
+    alone = next(entry for entry in load_registry() if entry.id == "E21")
+    assert Section(entry_text(alone), None).holding == ()
 
 
 def test_an_agreement_holds_at_no_pin_but_is_compared():

@@ -104,7 +104,17 @@ def test_a_section_shows_stated_beside_measured_and_says_what_is_contradicted():
     assert "Worst input: logits = float32[255]" in text
     assert "- at 29eb964: `dreamerv3/nets.py:467-476, 758`\n" in text
     assert "- at 2411f7d: `dreamerv3/nets.py:462-471`\n" in text
-    assert "- D22/zero-head states −0.17 to +0.16" in document()
+    assert "- D22/zero-head states −0.17 to +0.16, measured -0.1722 to 0.177" in document()
+
+
+def test_a_contradicted_row_says_how_to_reproduce_it():
+    text = section(document(), "D22")
+    assert (
+        "**Contradicted:** what the table states at zero-head. To reproduce: `parity run D22`; "
+        "of the reference itself, `parity reference install 29eb964` and "
+        "`parity run D22 --live --pin 29eb964`."
+    ) in words(text)
+    assert "Contradicted:" not in section(document(), "D23")
 
 
 def test_what_was_not_measured_is_never_left_out():
