@@ -2,76 +2,74 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from deviations import d27_measurements as on
+from deviations.d27_measurements import LENGTH, SIZE
 from parity.agreements.dreamerv3.entries import PINS
-from parity.agreements.dreamerv3.replay_measures import (
-    REPLAY,
-    many_draws,
-    places,
-    question,
-    starts,
-    stock_sizes,
-    whole,
-)
-from parity.claims import Equals, Measurement, Stated
-from parity.implementations import Implementation
-from parity.operations import Answer, Inputs
+from parity.agreements.dreamerv3.replay_measures import REPLAY, many_draws, stock_sizes
+from parity.claims import Equals, Stated
 from parity.registry import Claim, Entry, Source
 
-CAPACITY, LENGTH = 9, 2  # of `many_draws`: rows of an environment, and L − 1
-
-
-def _neglected(rng: np.random.Generator) -> Inputs:
-    """Rings that were overwritten twice before the first batch was drawn."""
-    del rng
-    return question(2, CAPACITY, LENGTH, 5, [23] * 5)
-
-
-def _per_environment(answer: Answer, inputs: Inputs) -> list[set[int]]:
-    """The starts that were drawn from each environment."""
-    drawn = starts(answer, inputs)
-    return [set(drawn[drawn[:, 1] == n, 0].tolist()) for n in range(inputs["mark"].shape[1])]
-
-
-def _fewer(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    """Rows that are kept of an environment, less the sequences that can start in it."""
-    del reference
-    drawn = _per_environment(subject(REPLAY, **inputs), inputs)
-    fewer = [inputs["capacity"] - len(one) for one in drawn]
-    note = f"sequences of L = {LENGTH + 1} rows from {CAPACITY} rows"
-    compared = sum(map(len, drawn))
-    return Measurement(float(min(fewer)), float(max(fewer)), compared, inputs, note)
-
-
-def _apart(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    """Starts that can be drawn from one environment and not from another."""
-    del reference
-    drawn = _per_environment(subject(REPLAY, **inputs), inputs)
-    apart = float(len(set.union(*drawn) - set.intersection(*drawn)))
-    return Measurement(apart, apart, sum(map(len, drawn)), inputs)
-
-
-def _gone(side: Implementation, inputs: Inputs) -> Measurement:
-    """Sequences from the queue whose rows are gone, by the count of rows, or are not whole."""
-    answer = side(REPLAY, **inputs)
-    tick, _ = places(answer, inputs)
-    oldest = inputs["after"][:, None] - inputs["capacity"]
-    gone = answer["online"] & (tick[..., 0] - 1 < oldest)
-    count = float((gone | ~whole(answer, inputs)).sum())
-    return Measurement(count, count, gone.size, inputs)
-
-
-def _first_row(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    """The first row, context included, of what the reference's queue hands out first."""
-    del subject
-    answer = reference(REPLAY, **inputs)
-    tick, _ = places(answer, inputs)
-    first = tick[..., 0][answer["online"]] - 1
-    return Measurement(float(first[0]), float(first[0]), len(first), inputs)
-
-
 CLAIMS = (
+    Claim(
+        "reference-limit",
+        "By default the reference holds 5,000,000 sequences.",
+        Equals(5_000_000, "sequences"),
+        "A number that the stock program's own replay is made with.",
+        (SIZE,),
+        on.by_default,
+        on.default_limit,
+        about="reference",
+        stated=Stated("5e6", 5e6, 5e6),
+    ),
+    Claim(
+        "reference-newest",
+        "When that binds, what it draws from are exactly the newest sequences.",
+        Equals(0, "sequences"),
+        "2,000 draws leave none of 14 out by accident.",
+        (REPLAY,),
+        many_draws,
+        on.not_the_newest,
+        about="reference",
+        stated=Stated("FIFO over the items", 0, 0),
+    ),
+    Claim(
+        "core-rows",
+        "Where n_envs divides its limit, the core holds min(replay_capacity / n_envs, rows of the "
+        "run) rows of each environment.",
+        Equals(0, "rows from that"),
+        "Whole numbers.",
+        (SIZE,),
+        on.whole_shares,
+        on.from_stated,
+        about="subject",
+        core_only=True,
+        stated=Stated("min(ceil(replay_capacity / n_envs), rows per environment of the run)", 0, 0),
+    ),
+    Claim(
+        "core-rest",
+        "Where it leaves a rest, the core rounds down, and holds one row of each environment less "
+        "than the table's ceil: never more rows in all than it is asked to.",
+        Equals(-1, "rows from that"),
+        "Whole numbers.",
+        (SIZE,),
+        on.with_a_rest,
+        on.from_stated,
+        about="subject",
+        core_only=True,
+        stated=Stated("ceil(replay_capacity / n_envs)", 0, 0),
+    ),
+    Claim(
+        "core-protocol",
+        "By default the core has room for all 250,000 rows of the paper's run.",
+        Equals(0, "rows dropped"),
+        "Whole numbers.",
+        (SIZE,),
+        on.by_default,
+        on.dropped,
+        about="subject",
+        core_only=True,
+        stated=Stated("Never binds in the paper's protocols (DMC: 250K rows)", 0, 0),
+    ),
     Claim(
         "fewer",
         "When the rings bind, L − 1 fewer sequences of L rows than rows are kept per environment.",
@@ -79,7 +77,7 @@ CLAIMS = (
         "A sequence must end with the newest row.",
         (REPLAY,),
         many_draws,
-        _fewer,
+        on.fewer,
         about="subject",
         core_only=True,
         stated=Stated("L − 1 fewer, and L is 3 here", LENGTH, LENGTH),
@@ -91,7 +89,7 @@ CLAIMS = (
         "All rings are written in the same slot.",
         (REPLAY,),
         many_draws,
-        _apart,
+        on.apart,
         about="subject",
         core_only=True,
         stated=Stated("together", 0, 0),
@@ -102,8 +100,8 @@ CLAIMS = (
         Equals(0, "sequences of rows that are gone"),
         "Rows are copied, and rows that are overwritten can not be handed out.",
         (REPLAY,),
-        _neglected,
-        lambda subject, reference, inputs: _gone(subject, inputs),
+        on.neglected,
+        lambda subject, reference, inputs: on.gone(subject, inputs),
         about="subject",
         core_only=True,
     ),
@@ -114,8 +112,8 @@ CLAIMS = (
         Equals(10, "sequences of rows that are gone"),
         "Five runs of 3 rows begin before the oldest of 9 rows in each of 2 environments.",
         (REPLAY,),
-        _neglected,
-        lambda subject, reference, inputs: _gone(reference, inputs),
+        on.neglected,
+        lambda subject, reference, inputs: on.gone(reference, inputs),
         about="reference",
     ),
     Claim(
@@ -126,7 +124,7 @@ CLAIMS = (
         "Rows are counted.",
         (REPLAY,),
         stock_sizes,
-        _first_row,
+        on.first_row,
         about="reference",
     ),
 )
@@ -139,7 +137,7 @@ ROW = Entry(
     reference="Replay capacity in items (5e6), FIFO over the items of all workers.",
     subject=(
         "Per-environment rings of C = min(ceil(replay_capacity / n_envs), rows per environment of "
-        "the run) rows, overwritten in lockstep."
+        "the run) rows, overwritten in lockstep. Measured: the core rounds down, not up."
     ),
     consequence=(
         "Never binds in the paper's protocols (DMC: 250K rows ≪ 5e6), in one run or split into "

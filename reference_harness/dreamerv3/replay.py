@@ -12,9 +12,12 @@ import embodied
 import jax
 import jax.numpy as jnp
 import numpy as np
+from dreamerv3 import main
 from dreamerv3 import ninjax as nj
 
 from reference_harness.dreamerv3.agent import SEED, Spaces, build, precision
+from reference_harness.dreamerv3.events import configured
+from reference_harness.scratch import scratch
 
 _CLASSES = 32
 _COLUMNS = ("action", "reward", "is_first", "is_last", "is_terminal")
@@ -87,4 +90,13 @@ def replay(capacity, batch, length, after, mark, new_deter, new_stoch, **columns
     return {name: np.stack([np.asarray(one[name]) for one in drawn]) for name in drawn[0]}
 
 
-OPERATIONS = {"dreamerv3.replay": replay}
+def replay_size(limit, envs, steps):
+    """See `dreamerv3.replay_size`: the stock program's own replay, which counts sequences."""
+    del steps  # a run does not limit it
+    with scratch() as folder:
+        config = configured(0, folder, envs, batch=16, length=64, train_ratio=32.0)
+        config = config.update({"replay.size": limit}) if limit else config
+        return {"held": np.asarray(main.make_replay(config).capacity, np.int64)}
+
+
+OPERATIONS = {"dreamerv3.replay": replay, "dreamerv3.replay_size": replay_size}

@@ -19,6 +19,7 @@ from deviations.faults.dreamerv3 import (
     recurrence,
     replay,
     replay_contexts,
+    replay_sizes,
     returns,
     rows,
     runs,
@@ -49,4 +50,5 @@ FAULTS: tuple[Fault, ...] = (
     *gradients.FAULTS,
     *replay_contexts.FAULTS,
     *targets.FAULTS,
+    *replay_sizes.FAULTS,
 )

@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from core.dreamerv3 import replay as ring
+from core.dreamerv3.config import Config
+from core.dreamerv3.train_config import TrainConfig
 from core.dreamerv3.types import Latent, Rows
 from core.spaces import Discrete
 from parity.core_subject.running import quick_jit
@@ -90,4 +92,21 @@ def replay(
     }
 
 
-TABLE = {"dreamerv3.replay": replay}
+def replay_size(
+    limit: int, envs: int, steps: int, rows_of: Callable[[TrainConfig], int] | None = None
+) -> Answer:
+    """See `dreamerv3.replay_size`.
+
+    Args:
+        limit: See there.
+        envs: See there.
+        steps: See there.
+        rows_of: For seeded faults: rows of each environment that a run holds.
+    """
+    asked = {"replay_capacity": limit} if limit else {}
+    config = TrainConfig(Config(batch_length=2), steps=steps, n_envs=envs, **asked)
+    rows = rows_of(config) if rows_of else config.ring_rows
+    return {"held": np.asarray(rows * envs, np.int64)}
+
+
+TABLE = {"dreamerv3.replay": replay, "dreamerv3.replay_size": replay_size}

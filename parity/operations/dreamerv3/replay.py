@@ -50,4 +50,16 @@ REPLAY = Operation(
     ),
 )
 
-OPERATIONS = (REPLAY,)
+REPLAY_SIZE = Operation(
+    "dreamerv3.replay_size",
+    "How much the replay of a run can hold before anything is dropped: rows, or sequences, "
+    "whichever an implementation counts, of all environments together",
+    (
+        Setting("limit", int, "how much it is asked to hold; 0 leaves it at the default"),
+        Setting("envs", int, "environments"),
+        Setting("steps", int, "rows of the run, of all environments together"),
+    ),
+    (Array("held", "", "int64", "how much it holds"),),
+)
+
+OPERATIONS = (REPLAY, REPLAY_SIZE)
