@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deviations import t24_measurements as on
+from deviations.eras import ALL
 from parity.agreements.tdmpc2.twohot import DECODE, ENCODE, LOSS, in_symlog_space
 from parity.claims import AtMost, BitIdentical, Equals, Stated, Within
 from parity.comparisons import compare
@@ -45,7 +46,7 @@ ROW = Entry(
         Source("tdmpc2-e9f5932", "tdmpc2/common/math.py", "58-83"),
         Source("tdmpc2-e9f5932", "tdmpc2/common/parser.py", "59"),
     ),
-    pins=("tdmpc2-5f6fade", "tdmpc2-e9f5932"),
+    pins=ALL,
     claims=(
         Claim(
             "bins",

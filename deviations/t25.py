@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from deviations.eras import ALL
 from parity.agreements.measures import compare_outputs
 from parity.agreements.tdmpc2.numerics import PERCENTILE_REASON, percentile_cases
 from parity.agreements.tdmpc2.numerics import PERCENTILES as SIZES
@@ -66,7 +67,7 @@ ROW = Entry(
         Source("tdmpc2-eece801", "tdmpc2/common/scale.py", "21-42"),
         Source("tdmpc2-e9f5932", "tdmpc2/common/scale.py", "21-42"),
     ),
-    pins=("tdmpc2-5f6fade", "tdmpc2-e9f5932"),
+    pins=ALL,
     claims=(
         Claim(
             "scale",
