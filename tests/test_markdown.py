@@ -115,6 +115,7 @@ def test_a_contradicted_row_says_how_to_reproduce_it():
         "`parity run D22 --live --pin 29eb964`."
     ) in words(text)
     assert "Contradicted:" not in section(document(), "D23")
+    assert "can be contradicted by a claim that holds" in words(document())
 
 
 def test_what_was_not_measured_is_never_left_out():
