@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parity.claims import AtMost, Measurement, Stated, Within, measure_errors
+from parity.claims import AtMost, Measurement, Stated, Within, measure_errors, measure_range
 from parity.comparisons import EPSILON, worst_of
 from parity.implementations import Implementation
 from parity.operations import Answer, Inputs
@@ -51,7 +51,7 @@ def _ratio(theirs: Answer, ours: Answer) -> np.ndarray:
 def _factor(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
     ratios = [_ratio(reference(DENSE, **q), subject(DENSE, **q)) for q in _dense_questions(inputs)]
     off = [float(abs(np.mean(ratio) - 1)) for ratio in ratios]
-    return Measurement(min(off), max(off), sum(ratio.size for ratio in ratios))
+    return measure_range(off, sum(ratio.size for ratio in ratios))
 
 
 def _questions(operation: str, inputs: Inputs) -> list[Inputs]:
@@ -89,7 +89,7 @@ def _standard_deviation(who: str, operation: str):
                 kernel = side(operation, **q)["kernel"].astype(np.float64)
                 stds.append(float(kernel.std() * np.sqrt(fan_in) / q["outscale"]))
                 compared += kernel.size
-        return Measurement(min(stds), max(stds), compared)
+        return measure_range(stds, compared)
 
     return measure
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from deviations.d3 import HEAD
 from parity.agreements.dreamerv3.entries import PINS
-from parity.claims import AtMost, Equals, Measurement, Stated, Within
+from parity.claims import AtMost, Equals, Measurement, Stated, Within, measure_range
 from parity.comparisons import EPSILON
 from parity.implementations import Implementation
 from parity.operations import Answer, Inputs
@@ -59,7 +59,7 @@ def _output_layer(answer: Answer) -> np.ndarray:
 def _heads(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
     del subject
     heads = [int(reference(GRADIENT, **v, first=2)["heads"]) for v in inputs["variants"]]
-    return Measurement(float(min(heads)), float(max(heads)), len(heads))
+    return measure_range(heads)
 
 
 def _one_head(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
@@ -69,7 +69,7 @@ def _one_head(subject: Implementation, reference: Implementation, inputs: Inputs
     if len({float(answer["loss"]) for answer in answers}) != len(answers):
         return Measurement(np.nan, np.nan, len(answers))
     heads = [int(answer["heads"]) for answer in answers]
-    return Measurement(float(min(heads)), float(max(heads)), len(heads))
+    return measure_range(heads)
 
 
 def _losses(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
@@ -79,7 +79,8 @@ def _losses(subject: Implementation, reference: Implementation, inputs: Inputs) 
         theirs = float(reference(GRADIENT, **variant, first=2)["loss"])
         ours = float(subject(GRADIENT, **variant, first=0)["loss"])
         apart.append(abs(ours - theirs) / (EPSILON * theirs))
-    return Measurement(max(apart), max(apart), len(apart))
+    worst = float(np.max(apart))  # NaN, if one is
+    return Measurement(worst, worst, len(apart))
 
 
 def _partition(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
@@ -93,7 +94,7 @@ def _partition(subject: Implementation, reference: Implementation, inputs: Input
         moved.append(float(distance / size))
         whole.append(float(distance / np.hypot(size, float(one["hidden_norm"]))))
     note = f"{min(whole):.2f} to {max(whole):.2f} of the whole decoder's"
-    return Measurement(min(moved), max(moved), len(moved), note=note)
+    return measure_range(moved, note=note)
 
 
 def _clipped(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
@@ -104,7 +105,8 @@ def _clipped(subject: Implementation, reference: Implementation, inputs: Inputs)
             _output_layer(side(GRADIENT, **variant, first=0)) for side in (reference, subject)
         )
         apart.append(float(np.linalg.norm(theirs - ours) / np.linalg.norm(theirs)))
-    return Measurement(max(apart), max(apart), len(apart))
+    worst = float(np.max(apart))  # NaN, if one is
+    return Measurement(worst, worst, len(apart))
 
 
 CLAIMS = (

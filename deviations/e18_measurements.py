@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.claims import Measurement, figure
+from parity.claims import Measurement, figure, measure_range
 from parity.comparisons import Measure
 from parity.implementations import Implementation
 from parity.operations import Inputs
@@ -169,7 +169,7 @@ def option(side: str, name: str) -> Measure:
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
         asked = reference if side == "reference" else subject
         values = [float(asked(OPTIONS, **variant)[name]) for variant in inputs["variants"]]
-        return Measurement(min(values), max(values), len(values))
+        return measure_range(values)
 
     return measure
 
@@ -249,7 +249,8 @@ def attributed(subject: Implementation, reference: Implementation, inputs: Input
         apart = float(np.abs(whole - own).max())
         shares.append(float(np.abs(whole - some).max()) / apart if apart else np.nan)
         notes.append(f"{task} {figure(apart)} ({', '.join(MAKE_THE_DIFFERENCE[task])})")
-    return Measurement(max(shares), max(shares), len(shares), note="; ".join(notes))
+    worst = float(np.max(shares))  # NaN, if one is
+    return Measurement(worst, worst, len(shares), note="; ".join(notes))
 
 
 def distances_at_the_end(
@@ -263,7 +264,7 @@ def distances_at_the_end(
         for some in (names, *((name,) for name in names))
     ]
     note = _alone(reference, inputs, own)
-    return Measurement(min(ends), max(ends), len(ends), note=note)
+    return measure_range(ends, note=note)
 
 
 def core_against(*, options: bool) -> Measure:

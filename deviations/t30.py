@@ -26,7 +26,7 @@ def _scatter(side: Side) -> Measure:
         still, answer = (one(USES, **question) for question in inputs["rates"])
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.asarray([answer["target"], answer["plan"]]) / answer["loss"]
-        if max(map(float, still.values())) > 1e-5 * float(answer["loss"]):
+        if not np.max([*map(float, still.values())]) <= 1e-5 * float(answer["loss"]):
             found = np.full(2, np.nan)
         note = f"in the value loss by {float(answer['loss']):.3g}"
         return Measurement(float(found.min()), float(found.max()), 2, note=note)

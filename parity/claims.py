@@ -8,7 +8,14 @@ import decimal
 import enum
 import math
 
-from parity.measurements import Measurement, figure, measure_bits, measure_errors, ulp_distance
+from parity.measurements import (
+    Measurement,
+    figure,
+    measure_bits,
+    measure_errors,
+    measure_range,
+    ulp_distance,
+)
 
 # What a claim is written with, from one module.
 __all__ = [
@@ -24,6 +31,7 @@ __all__ = [
     "figure",
     "measure_bits",
     "measure_errors",
+    "measure_range",
     "ulp_distance",
 ]
 

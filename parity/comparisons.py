@@ -117,12 +117,12 @@ def questions(operation: str, inputs: Inputs) -> list[Inputs]:
 def worst_of(measurements: Iterable[Measurement]) -> Measurement:
     """The worst of several measurements of errors, over all that they compared.
 
-    One that compared nothing spoils the lot.
+    One that compared nothing spoils the lot, and so does one that measured NaN.
     """
     measured = list(measurements)
     if not all(m.compared for m in measured):
         return Measurement(np.nan, np.nan, 0)
-    worst = max(measured, key=lambda m: m.high)
+    worst = max(measured, key=lambda m: (np.isnan(m.high), m.high))
     return dataclasses.replace(worst, low=worst.high, compared=sum(m.compared for m in measured))
 
 

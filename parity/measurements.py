@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import decimal
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,18 @@ class Measurement:
         if self.low == self.high or (math.isnan(self.low) and math.isnan(self.high)):
             return figure(self.high)
         return f"{figure(self.low)} to {figure(self.high)}"
+
+
+def measure_range(figures: Sequence[float], compared: int = 0, note: str = "") -> Measurement:
+    """The least and the greatest of some figures; NaN if any of them is, wherever it stands.
+
+    Args:
+        figures: One at least. Python's own `min` and `max` lose a NaN that does not come first.
+        compared: How many values they were measured over; by default as many as there are.
+        note: See `Measurement`.
+    """
+    low, high = float(np.min(figures)), float(np.max(figures))
+    return Measurement(low, high, compared or len(figures), note=note)
 
 
 def figure(value: float, rounding: str = decimal.ROUND_HALF_EVEN) -> str:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from small_registry import REGISTRY, SOUND, SYMLOG, TABLE, claim, entry
 
-from parity.claims import Equals, Verdict
+from parity.claims import AtMost, Equals, Verdict, Within
 from parity.comparisons import compare, gap, worst_of
 from parity.exchanges import Exchange, describe, first_difference, questions
 from parity.implementations import InProcess, Overridden
-from parity.measurements import Element, Measurement, measure_bits, measure_errors
+from parity.measurements import Element, Measurement, measure_bits, measure_errors, measure_range
 from parity.outcome import drawn, outcome
 
 F32 = np.float32
@@ -53,6 +53,15 @@ def test_measurements_keep_the_element_through_the_worst_of_several():
     assert measure_bits(ours, ours, {}).element is None
     # Errors of another shape than the answers have no element of them.
     assert measure_errors(np.ones(2), {}, answers=(ours, theirs)).element is None
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_a_nan_among_several_measurements_is_never_lost(place):
+    figures = [0.0, 1.0, 2.0]
+    figures[place] = np.nan
+    worst = worst_of(Measurement(x, x, 1) for x in figures)
+    spread = measure_range(figures)
+    assert AtMost(3.0).judge(worst) == Within(-3.0, 3.0).judge(spread) == "BROKEN"
 
 
 @pytest.mark.parametrize("mode", ["eager", "compiled"])

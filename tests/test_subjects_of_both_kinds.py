@@ -154,3 +154,43 @@ def test_the_right_answer_to_another_question_breaks_every_claim(references):
         tried += 1
     assert held == OF_ANY_QUESTION
     assert tried > 100
+
+
+class LastIsNaN(Implementation):
+    """Answers as a right port does, but for one question."""
+
+    name, is_core = "forgetful", True
+
+    def __init__(self, wrong=None):
+        self._port = InProcess(numpy_port.NAME, numpy_port.OPERATIONS)
+        self._wrong, self.asked = wrong, 0
+
+    def answer(self, operation, inputs):
+        found = self._port.answer(operation, inputs)
+        self.asked += 1
+        if self.asked == self._wrong:
+            return {name: np.full_like(value, np.nan) for name, value in found.items()}
+        return found
+
+
+def of_one_figure(operation):
+    (first, *others) = catalogue()[operation].outputs
+    return not others and "float" in first.dtype and operation in numpy_port.OPERATIONS
+
+
+# Whoever asks for one array has to look at it.
+READ = [
+    (entry, claim)
+    for entry, claim in ASKED
+    if not claim.core_only and all(map(of_one_figure, claim.operations))
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("entry", "claim"), READ, ids=[f"{entry.id}/{claim.id}" for entry, claim in READ]
+)
+def test_nan_as_the_last_of_several_answers_breaks_a_claim(references, entry, claim):
+    counting = LastIsNaN()
+    verdict(references, entry, claim, counting)
+    assert verdict(references, entry, claim, LastIsNaN(counting.asked)).verdict == "BROKEN"
