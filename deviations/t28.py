@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from deviations.tdmpc2_runs import (
+    APART,
     COUNTED,
     EARLY,
     EVENTS,
     MIXED,
     PINS,
     SEED_STEPS,
-    SEVERAL,
     between,
     differing,
     first_plan,
@@ -24,9 +24,10 @@ from parity.claims import Equals, Stated
 from parity.operations import Answer, Inputs
 from parity.registry import Claim, Entry, Source
 
-# Two updates; a quarter, which is rounded up to one; one and a half, rounded to two.
+# Two and a half updates, which are rounded to two; a quarter, of which one is made; one and a
+# half, rounded to two.
 _RATIOS = runs(
-    {"updates_per_step": 2.0, "eval_episodes": 0},
+    {"updates_per_step": 2.5, "eval_episodes": 0},
     {"updates_per_step": 0.25, "eval_episodes": 0},
     EARLY,
 )
@@ -118,8 +119,8 @@ CLAIMS = (
     ),
     Claim(
         "core-ratio",
-        "With r = 2, r = 1/4, and r = 1/2 of three environments, max(1, round(n_envs·r)) updates "
-        "follow every tick after the burst: 2, 1 and 2.",
+        "With r = 5/2, r = 1/4, and r = 1/2 of three environments, max(1, round(n_envs·r)) updates "
+        "follow every tick after the burst: 2, 1 and 2, halves being rounded to even.",
         Equals(0, "ticks otherwise"),
         COUNTED,
         (EVENTS,),
@@ -144,12 +145,13 @@ CLAIMS = (
     Claim(
         "core-episodic",
         "In the episodic mode max(1, round(m·r)) updates follow a tick that m of three "
-        "environments took, for m = 1, 2 and 3, and none where the only one did not step.",
+        "environments took, for r = 4/5 and m = 1, 2 and 3, and none where the only one did not "
+        "step.",
         Equals(0, "ticks otherwise"),
         COUNTED + " An environment does not step while it shows an episode's last row.",
         (EVENTS,),
         runs(
-            {**SEVERAL, **MIXED, "episodic": True, "updates_per_step": 0.5},
+            APART,
             {**MIXED, "episodic": True, "eval_episodes": 0},
         ),
         of("subject", _wrong),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from deviations.tdmpc2_runs import (
+    APART,
     AT_ZERO,
     COUNTED,
     EARLY,
     EVENTS,
     LENGTH,
-    MIXED,
     PINS,
     SEVERAL,
     between,
@@ -144,7 +144,7 @@ CLAIMS = (
         Equals(0, "plans otherwise"),
         COUNTED + " What a plan leaves is its number, in the place of its mean.",
         (EVENTS,),
-        run(**SEVERAL, **MIXED, episodic=True, updates_per_step=0.5),
+        run(**APART),
         of("subject", _foreign),
         about="subject",
         core_only=True,

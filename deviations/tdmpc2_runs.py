@@ -27,12 +27,15 @@ _RUN: Inputs = {
     **{"seed_steps": SEED_STEPS, "steps": STEPS, "eval_every": 12, "eval_episodes": 2},
     **{"updates_per_step": 1.0, "episodic": False},
 }
-# Several environments, whose seed phase is divided among them, and ends within an episode.
-SEVERAL = {"envs": 3, "steps": 60, "seed_steps": 21, "eval_episodes": 0}
+# Several environments, whose seed phase is divided among them, with a remainder, and ends within
+# an episode.
+SEVERAL = {"envs": 3, "steps": 60, "seed_steps": 22, "eval_episodes": 0}
 # The same where the share ends within the first episode, and with fewer updates.
 EARLY = {**SEVERAL, "seed_steps": 12, "updates_per_step": 0.5}
 # Episodes of two lengths, the shorter of which end by themselves.
 MIXED = {"ends": 3, "doomed": 0.5}
+# Several environments with these; for one, two and three steps at once 0.8, 1.6 and 2.4 updates.
+APART = {**SEVERAL, **MIXED, "episodic": True, "updates_per_step": 0.8}
 
 Cases = Callable[[np.random.Generator], Inputs]
 
