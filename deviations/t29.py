@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from deviations import several
 from deviations import t29_measurements as measured
 from parity.agreements.tdmpc2 import AGREEMENTS
 from parity.claims import AtMost, Equals, Stated, Within
@@ -103,6 +104,31 @@ CLAIMS = (
         measured.shares("subject"),
         about="subject",
         stated=Stated("an overwritten episode keeps its stored tail", 0, 5),
+    ),
+    Claim(
+        "core-edge",
+        "As long as H + 1 rows of it are left, a slice of it is drawn, and no longer; and as many "
+        "episodes of H + 1 rows as the replay has room for are kept apart.",
+        AtMost(5, "σ"),
+        _CHANCE,
+        (measured.SLICES,),
+        measured.edges,
+        measured.shares_of_each,
+        about="subject",
+        core_only=True,
+    ),
+    Claim(
+        "core-rings",
+        "Of three environments with a ring each, the episodes of all are sampled as often as one "
+        "another, though one has a single episode that is long enough.",
+        AtMost(5, "σ"),
+        several.CHANCE,
+        (several.SHARED,),
+        several.rows,
+        several.shares,
+        about="subject",
+        core_only=True,
+        stated=Stated("per-environment rings written in lockstep", 0, 5),
     ),
     Claim(
         "reference-refuses",

@@ -8,7 +8,7 @@ import numpy as np
 
 from parity.agreements.tdmpc2.losses import model_losses
 from parity.claims import Measurement
-from parity.comparisons import EPSILON, Measure, questions
+from parity.comparisons import EPSILON, Measure, questions, worst_of
 from parity.implementations import Implementation
 from parity.operations import Inputs
 
@@ -36,6 +36,13 @@ def whole(rng: np.random.Generator) -> Inputs:
 def overwritten(rng: np.random.Generator) -> Inputs:
     """Of the first episode's ten rows, the last six are held."""
     return _slices([10, 6, 8, 7], 27, int(rng.integers(1000)))
+
+
+def edges(rng: np.random.Generator) -> Inputs:
+    """Of the first episode's ten rows H + 1 are held, and then H; and as many short ones as fit."""
+    seed = int(rng.integers(1000))
+    asked = (([10, 6, 8, 7], 25), ([10, 6, 8, 7], 24), ([H + 1] * 6, 16))
+    return {"variants": [_slices(rows, capacity, seed) for rows, capacity in asked]}
 
 
 def short(rng: np.random.Generator) -> Inputs:
@@ -73,6 +80,14 @@ def shares(side: str) -> Measure:
         return Measurement(worst, worst, len(counts), inputs, f"shares of the episodes: {told}")
 
     return measure
+
+
+def shares_of_each(
+    subject: Implementation, reference: Implementation, inputs: Inputs
+) -> Measurement:
+    """The worst of the core's over several replays."""
+    one = shares("subject")
+    return worst_of(one(subject, reference, question) for question in questions(SLICES, inputs))
 
 
 def refused(side: str) -> Measure:

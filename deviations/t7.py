@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from deviations import several
 from deviations.tdmpc2_runs import (
     APART,
     AT_ZERO,
@@ -21,7 +22,7 @@ from deviations.tdmpc2_runs import (
     runs,
     ticks,
 )
-from parity.claims import Equals, Stated
+from parity.claims import AtMost, Equals, Stated
 from parity.operations import Answer, Inputs
 from parity.registry import Claim, Entry, Source
 
@@ -149,6 +150,18 @@ CLAIMS = (
         about="subject",
         core_only=True,
         stated=Stated("per-environment t0 and warm-start mean", 0, 0),
+    ),
+    Claim(
+        "core-replay",
+        "Three environments share a replay: each episode of each of them is sampled as often as "
+        "any other, from any of its rows but the last three.",
+        AtMost(5, "σ"),
+        several.CHANCE,
+        (several.SHARED,),
+        several.rounds,
+        several.shares,
+        about="subject",
+        core_only=True,
     ),
 )
 

@@ -18,6 +18,7 @@ from deviations.faults.tdmpc2 import (
     replay,
     runs,
     schedule,
+    several,
     tasks,
     twohot,
 )
@@ -41,4 +42,5 @@ FAULTS: tuple[Fault, ...] = (
     *episodic.FAULTS,
     *ends.FAULTS,
     *plans_to_ends.FAULTS,
+    *several.FAULTS,
 )

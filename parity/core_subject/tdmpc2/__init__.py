@@ -19,6 +19,7 @@ from parity.core_subject.tdmpc2 import (
     precision,
     replay,
     seeding,
+    several,
     tasks,
 )
 
@@ -34,6 +35,7 @@ TABLE = {
     **checkpoints.TABLE,
     **events.TABLE,
     **seeding.TABLE,
+    **several.TABLE,
     **precision.TABLE,
     **evaluation.TABLE,
     **datasets.TABLE,

@@ -22,6 +22,7 @@ from parity.operations.tdmpc2 import (
     precision,
     replay,
     seeding,
+    several,
     tasks,
 )
 
@@ -37,6 +38,7 @@ OPERATIONS = (
     *checkpoints.OPERATIONS,
     *events.OPERATIONS,
     *seeding.OPERATIONS,
+    *several.OPERATIONS,
     *precision.OPERATIONS,
     *evaluation.OPERATIONS,
     *datasets.OPERATIONS,
