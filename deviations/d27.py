@@ -47,9 +47,8 @@ CLAIMS = (
     ),
     Claim(
         "core-rest",
-        "Where it leaves a rest, the core rounds down, and holds one row of each environment less "
-        "than the table's ceil: never more rows in all than it is asked to.",
-        Equals(-1, "rows from that"),
+        "Where it leaves a rest, the core rounds up: no row less in all than it is asked to hold.",
+        Equals(0, "rows from that"),
         "Whole numbers.",
         (SIZE,),
         on.with_a_rest,
@@ -137,7 +136,7 @@ ROW = Entry(
     reference="Replay capacity in items (5e6), FIFO over the items of all workers.",
     subject=(
         "Per-environment rings of C = min(ceil(replay_capacity / n_envs), rows per environment of "
-        "the run) rows, overwritten in lockstep. Measured: the core rounds down, not up."
+        "the run) rows, overwritten in lockstep."
     ),
     consequence=(
         "Never binds in the paper's protocols (DMC: 250K rows ≪ 5e6), in one run or split into "

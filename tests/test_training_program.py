@@ -32,7 +32,7 @@ CONFIG = TrainConfig(
     AGENT,
     steps=N_ENVS * TICKS,
     n_envs=N_ENVS,
-    replay_capacity=N_ENVS * 20 + 2,
+    replay_capacity=N_ENVS * 19 + 1,
     log_every=N_ENVS * WINDOW,
 )
 

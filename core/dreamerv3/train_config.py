@@ -65,8 +65,8 @@ class TrainConfig(train_config.TrainConfig):
 
     @property
     def ring_rows(self) -> int:
-        """Rows of each environment that the replay holds."""
-        held = min(self.replay_capacity // self.n_envs, self.ticks)
+        """Rows of each environment that the replay holds: no row less than asked for (row D27)."""
+        held = min(-(-self.replay_capacity // self.n_envs), self.ticks)
         return max(held, self.agent.batch_length + 1)
 
     @property

@@ -23,24 +23,24 @@ def _sized(rows_of: Callable) -> Callable[[], OperationTable]:
 
 FAULTS = (
     Fault(
-        "X765",
-        "rings rounded up, so that they hold more rows than they are asked to",
+        "X774",
+        "rings rounded down, so that they hold fewer rows than they are asked to",
         KIND,
-        _sized(lambda run: min(-(-run.replay_capacity // run.n_envs), run.ticks)),
+        _sized(lambda run: min(run.replay_capacity // run.n_envs, run.ticks)),
         ("D27/core-rest",),
     ),
     Fault(
-        "X766",
+        "X775",
         "rings that a run does not limit",
         KIND,
-        _sized(lambda run: run.replay_capacity // run.n_envs),
+        _sized(lambda run: -(-run.replay_capacity // run.n_envs)),
         ("D27/core-rows", "D27/core-protocol"),
     ),
     Fault(
-        "X767",
+        "X776",
         "a limit of the rings for every environment, instead of all together",
         KIND,
-        _sized(lambda run: min(run.replay_capacity // run.n_envs**2, run.ticks)),
+        _sized(lambda run: min(-(-run.replay_capacity // run.n_envs**2), run.ticks)),
         ("D27/core-rows", "D27/core-rest"),
     ),
 )
