@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
-from parity.registry import Entry, Registry
+from parity.claims import Measurement, Verdict
+from parity.registry import Claim, Entry, Registry
 from reports import records as record_files
-from reports.records import EntryRecord
+from reports.records import ClaimRecord, EntryRecord
 
 
 class Results:
@@ -94,14 +96,27 @@ class Results:
         """
         from reports.markdown import deviations_document
 
-        found = record_files.read_folder(self.records)
+        found = self._read()
         # What somebody else registered belongs into the document of those who measured it.
         shown = [e for e in self._registry if e.id not in self._registry.guests or e.id in found]
         return deviations_document([entry_text(entry) for entry in shown], found)
 
+    def _read(self) -> dict[str, EntryRecord]:
+        """The records in the folder, none of which says more than its figures do."""
+        found = record_files.read_folder(self.records)
+        for entry in self._registry:
+            for record in found[entry.id].claims if entry.id in found else ():
+                claim = next((one for one in entry.claims if one.id == record.claim), None)
+                if claim is not None and _overstated(claim, record):
+                    raise record_files.RecordError(
+                        f"{self.records / entry.id}.json says that {claim.id} HOLDS, and its "
+                        f"figures are not {record.tolerance}; delete it and run the probe again"
+                    )
+        return found
+
     def _found(self) -> tuple[EntryRecord, ...]:
         """The records in the folder, in the order of the registry."""
-        found = record_files.read_folder(self.records)
+        found = self._read()
         return tuple(found[entry.id] for entry in self._registry if entry.id in found)
 
     @staticmethod
@@ -115,6 +130,14 @@ class Results:
     def _older(self, entry_id: str) -> EntryRecord | None:
         path = self.records / f"{entry_id}.json"
         return record_files.read_entry(path) if path.exists() else None
+
+
+def _overstated(claim: Claim, record: ClaimRecord) -> bool:
+    """Whether a record HOLDS with figures that today's tolerance, if it is the same, refuses."""
+    if record.verdict != "HOLDS" or record.tolerance != claim.tolerance.stated():
+        return False
+    low, high = (math.nan if x is None else float(x) for x in (record.low, record.high))
+    return claim.tolerance.judge(Measurement(low, high, record.compared)) is not Verdict.HOLDS
 
 
 def entry_text(entry: Entry):

@@ -58,6 +58,13 @@ class FaultRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """Whether it was noticed, by every claim that must, through a wrong answer."""
         return bool(self.killers) and not self.missed
 
+    @property
+    def consistent(self) -> bool:
+        """Whether it misses those claims of the ones that must notice it that did not."""
+        caught = {name.casefold() for name, cell in self.claims.items() if cell == "caught"}
+        wanted, missed = ({*map(str.casefold, names)} for names in (self.caught_by, self.missed))
+        return missed == wanted - caught
+
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     schema_version: Literal[1]
@@ -68,7 +75,7 @@ def read(path: Path) -> dict[str, FaultRecord]:
     """The records of a file by fault; none, if there is no such file.
 
     Raises:
-        RecordError: The file is damaged, or of another version.
+        RecordError: The file is damaged, of another version, or contradicts itself.
     """
     if not path.exists():
         return {}
@@ -79,7 +86,16 @@ def read(path: Path) -> dict[str, FaultRecord]:
             f"{path} is no kill matrix of version {SCHEMA_VERSION} ({error}); delete it and run "
             f"`parity sensitivity --results {path.parent}`"
         ) from None
-    return {record.fault: record for record in found.faults}
+    records = {record.fault: record for record in found.faults}
+    wrong = [f"what {one.fault} misses" for one in found.faults if not one.consistent]
+    if len(records) != len(found.faults):
+        wrong.append("a fault that is there twice")
+    if wrong:
+        raise RecordError(
+            f"{path} contradicts itself: {wrong[0]}; delete it and run `parity sensitivity "
+            f"--results {path.parent}`"
+        )
+    return records
 
 
 def write(path: Path, records: Iterable[FaultRecord]) -> None:

@@ -1,6 +1,7 @@
 """`parity report`, and the documents of a run."""
 
 import dataclasses
+import json
 
 import pytest
 from command_line import register, run
@@ -66,3 +67,15 @@ def test_what_lacks_a_package_here_keeps_its_record_and_the_output_says_so(here,
 def records_of(folder):
     read = read_folder(folder).values()
     return [(claim.key, claim.verdict) for record in read for claim in record.claims]
+
+
+@pytest.mark.parametrize("figure", ["nan", 7.0, None])
+def test_a_record_that_holds_with_other_figures_than_its_tolerance_is_refused(here, capsys, figure):
+    assert run() == 0
+    path = here / "parity-results" / "records" / "D1.json"
+    record = json.loads(path.read_text())
+    edited = next(one for one in record["claims"] if one["claim"] == "equal")
+    edited["low"] = edited["high"] = figure
+    path.write_text(json.dumps(record))
+    assert main(["report"]) == main(["report", "--check"]) == 2
+    assert "D1.json says that equal HOLDS, and its figures are not" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 
+import msgspec
 import pytest
 from command_line import register, run
 from small_registry import REGISTRY, SMALL, SOUND, SYMLOG, TABLE, claim, entry
@@ -136,4 +137,17 @@ def test_a_damaged_matrix_is_refused_with_the_way_out(tmp_path):
     assert kills.read(path) == {}
     path.write_text('{"schema_version": 2, "faults": []}')
     with pytest.raises(RecordError, match="parity sensitivity --results"):
+        kills.read(path)
+
+
+@pytest.mark.parametrize("change", ["edited", "twice"])
+def test_a_matrix_that_contradicts_itself_is_refused(here, sensitivity, change, capsys):
+    assert sensitivity(fault()) == 0
+    path = here / FOLDER / "kill_matrix.json"
+    (record,) = kills.read(path).values()
+    if change == "edited":
+        record = msgspec.structs.replace(record, claims=dict.fromkeys(record.claims, "held"))
+    kills.write(path, [record] * (2 if change == "twice" else 1))
+    told = "what F01 misses" if change == "edited" else "a fault that is there twice"
+    with pytest.raises(RecordError, match=f"contradicts itself: {told}"):
         kills.read(path)
