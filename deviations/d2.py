@@ -54,7 +54,9 @@ def _apart(side: Implementation, inputs: Inputs) -> tuple[int, int]:
 def _same_draws(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
     del subject
     differing, drawn = _apart(reference, inputs)
-    return Measurement(float(differing), float(differing), drawn, inputs)
+    same = len(np.unique(_draws(reference(EVENTS, **inputs["variants"][0])), axis=0)) < 2
+    found = np.nan if same else float(differing)
+    return Measurement(found, found, drawn, inputs)
 
 
 def _own_draws(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:

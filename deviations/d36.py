@@ -8,10 +8,11 @@ from deviations.eras import Side, asked
 from parity.agreements.dreamerv3.entries import PINS
 from parity.agreements.dreamerv3.replay_measures import (
     REPLAY,
-    contexts,
     full_rings,
     growing_queue,
+    places,
     variants,
+    whole,
 )
 from parity.claims import Equals, Measurement
 from parity.implementations import Implementation
@@ -22,16 +23,24 @@ MAY, APRIL = PINS
 
 
 def _stored(side: Side):
-    """The share of contexts whose action is the one stored with the row before the sequence."""
-    judge = contexts(("action",))
+    """The share of contexts whose action is the one stored with the row before the sequence.
+
+    Nothing, if a sequence is none, or the action of one is neither that nor the carry's, 0.
+    """
 
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-        one = asked(side, subject, reference)
-        found = [judge(one(REPLAY, **variant), variant) for variant in inputs["variants"]]
-        compared = sum(m.compared for m in found)
-        right = compared - sum(m.high for m in found)
-        share = right / compared if compared else np.nan
-        return Measurement(share, share, compared)
+        one, right = asked(side, subject, reference), []
+        for variant in inputs["variants"]:
+            answer = one(REPLAY, **variant)
+            tick, env = places(answer, variant)
+            found = answer["context_action"]
+            stored = found == variant["action"][tick[..., 0] - 1, env[..., 0]]
+            if not (whole(answer, variant) & (stored | (found == 0))).all():
+                return Measurement(np.nan, np.nan, found.size)
+            right.append(stored.ravel())
+        every = np.concatenate(right)
+        share = float(every.mean()) if every.size else np.nan
+        return Measurement(share, share, every.size)
 
     return measure
 

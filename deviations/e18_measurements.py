@@ -294,11 +294,24 @@ def rise(subject: Implementation, reference: Implementation, inputs: Inputs) -> 
     return Measurement(grown, grown, len(shown), note=note)
 
 
+def upright(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """How far that component is from how upright the torso is, however high it stands."""
+    del subject
+    apart = [
+        abs(float(reference(OBSERVATION, **v)["observation"][14]) - float(np.cos(v["qpos"][2])))
+        for v in inputs["variants"]
+    ]
+    worst = float(np.max(apart))
+    return Measurement(worst, worst, len(apart), inputs)
+
+
 def outdated(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    """Components of the first observation that are not those of its state."""
+    """Components of the first observation that are not those of its state, four of which differ."""
     del subject
     answer = reference(RESET, **inputs)
-    wrong = float(np.count_nonzero(np.abs(answer["shown"] - answer["computed"]) > 1e-5))
+    wrong = float(np.count_nonzero(~(np.abs(answer["shown"] - answer["computed"]) <= 1e-5)))
+    if len(np.unique(answer["computed"])) < 4:  # angles and distances; it begins at rest
+        wrong = np.nan
     return Measurement(wrong, wrong, len(answer["shown"]))
 
 

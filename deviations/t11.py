@@ -52,7 +52,7 @@ CLAIMS = (
         "seed from the operating system.",
         (SEED_PHASE,),
         _runs,
-        _of("reference", "repeated"),
+        _of("reference", "repeated", "parameters", "changed"),
         about="reference",
         stated=Stated("Seed-phase actions unseeded", 0, 0),
     ),

@@ -194,3 +194,35 @@ def test_nan_as_the_last_of_several_answers_breaks_a_claim(references, entry, cl
     counting = LastIsNaN()
     verdict(references, entry, claim, counting)
     assert verdict(references, entry, claim, LastIsNaN(counting.asked)).verdict == "BROKEN"
+
+
+class Blank(Implementation):
+    """Answers in the shapes of a reference's recorded answers, with one number throughout."""
+
+    name = "blank"
+
+    def __init__(self, reference, number):
+        self._reference, self._number = reference, number
+
+    def answer(self, operation, inputs):
+        answers = self._reference.answer(operation, inputs)
+        number = {name: self._number if v.dtype.kind == "f" else 0 for name, v in answers.items()}
+        number = dict.fromkeys(answers, 1) if self._number == 1 else number
+        return {name: np.full_like(value, number[name]) for name, value in answers.items()}
+
+
+# Sentences that something is the same, or nothing is: of a blank answer they are true as well.
+ABOUT_REFERENCES = [
+    *("D2/reference-seeds", "D36/reference", "T11/reference"),
+    *("E18/suite-reset", "E18/playground-height"),
+]
+
+
+@pytest.mark.parametrize("number", [0, 1, np.nan])
+@pytest.mark.parametrize("name", ABOUT_REFERENCES)
+def test_a_blank_answer_of_a_reference_breaks_a_claim_about_it(references, name, number):
+    entry = load_registry()[name.partition("/")[0]]
+    claim = entry.claim(name.partition("/")[2])
+    blank = Blank(references(entry.pins_of(claim)[0]), number)
+    found = outcome(entry, claim, None, blank, claim.cases(entry.rng(claim)))
+    assert found.verdict == "BROKEN"
