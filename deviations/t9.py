@@ -244,7 +244,9 @@ ROW = Entry(
         "deterministic per seed, fresh across evaluations, as the reference's resets of its "
         "running environment are). Evaluations run every log_frequency environment steps from the "
         "start of training, the first after log_frequency steps (on the held tick that ends an "
-        "episode when log_frequency is a multiple of T·n_envs, as the reference's eval_freq is)."
+        "episode when log_frequency is a multiple of T·n_envs, as the reference's eval_freq is). "
+        "Measured: the key is folded with the steps so far, so that a run with fewer evaluations "
+        "starts those that it has from the same states."
     ),
     consequence="Evaluation protocol only.",
     sources=(

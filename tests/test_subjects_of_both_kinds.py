@@ -205,10 +205,12 @@ class Blank(Implementation):
         self._reference, self._number = reference, number
 
     def answer(self, operation, inputs):
-        answers = self._reference.answer(operation, inputs)
-        number = {name: self._number if v.dtype.kind == "f" else 0 for name, v in answers.items()}
-        number = dict.fromkeys(answers, 1) if self._number == 1 else number
-        return {name: np.full_like(value, number[name]) for name, value in answers.items()}
+        answers = self._reference.answer(operation, inputs).items()
+        whole = 0 if np.isnan(self._number) else self._number
+        return {
+            name: np.full_like(value, self._number if value.dtype.kind == "f" else whole)
+            for name, value in answers
+        }
 
 
 # Sentences that something is the same, or nothing is: of a blank answer they are true as well.
