@@ -14,7 +14,8 @@ from parity.comparisons import (
 from parity.registry import Claim, Entry, Source
 
 _WHOLE_RUNS = (
-    "it asks for no operation: whole training runs of both sides would have to be compared"
+    "it asks for no operation: whole training runs of both sides have to be compared, and what "
+    "three seeds of each show stands in reports/cartpole/compare.md (`audit cartpole`)"
 )
 
 ROW = Entry(
@@ -209,7 +210,8 @@ ROW = Entry(
         ),
         Claim(
             "head-constant",
-            "Compiled, the reference's zero-initialised head predicts one constant.",
+            "Compiled, the reference's zero-initialised head predicts one constant: this program's "
+            "is near the lower of the two that are stated, and no program here gave the upper.",
             Within(-on.NOISE_MAX, on.NOISE_MAX, "value"),
             "Half a ULP of every product p·b at p = 1/255, all with the same sign.",
             ("dreamerv3.twohot_head_at_init",),

@@ -114,7 +114,8 @@ CLAIMS = (
     ),
     Claim(
         "core-cpu",
-        "On a CPU, where all agreements are measured, that default is float32 as well.",
+        "On a CPU, where all agreements are measured, that default is float32 as well: asking for "
+        "the highest would change nothing.",
         AtMost(FLOAT32, "ε"),
         f"Products and sums are rounded by ε/2 each, and nothing cancels: ({TERMS} + 1) ε/2 at "
         "most. Factors of 11 bits would be off by 2^-12, 2,048 ε, each.",

@@ -93,6 +93,7 @@ OF_ANY_QUESTION = {
     "D23/block-std",
     "T29/core-shares",
     "T29/core-tail",
+    "T29/core-edge",
     "T29/core-refuses",
     "fresh-outputs/outscales",
     "observing/step-by-step",
