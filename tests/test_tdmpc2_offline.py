@@ -229,7 +229,8 @@ def test_tasks_act_on_padded_observations_and_begin_episodes_once():
         # Neither would be noticed if it was what it should be.
         beyond = jnp.where(index == 0, observation[..., 2], observation[..., 2] - 7.0)
         assert observation.shape == (2, n, 3)
-        return carry + 1, jnp.stack([action + 100 * beyond, action], -1)
+        # The second number is one that the first task's actions lack, and earns nothing.
+        return carry + 1, jnp.stack([action + 100 * beyond, jnp.full_like(action, -3.0)], -1)
 
     scores, lengths = jax.jit(
         lambda key: play_tasks(
