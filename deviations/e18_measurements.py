@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,42 +30,43 @@ _OWN: dict[str, Any] = {
     "eulerdamp": -1,
 }
 
-# What mujoco_playground sets otherwise than dm_control; the claim `options` looks whether it does.
+# What mujoco_playground sets otherwise than dm_control, in all tasks of a domain; the claim
+# `options` looks whether it does.
 PLAYGROUND: dict[str, dict[str, Any]] = {
-    "AcrobotSwingup": {"integrator": 0, "iterations": 2, "line_search": 4, "eulerdamp": 0},
-    "BallInCup": {"iterations": 1, "line_search": 4, "eulerdamp": 0},
-    "CartpoleSwingup": {"integrator": 0, "iterations": 1, "line_search": 4, "eulerdamp": 0},
-    "CheetahRun": {"iterations": 4, "line_search": 8, "eulerdamp": 0},
-    "FingerSpin": {
+    "acrobot": {"integrator": 0, "iterations": 2, "line_search": 4, "eulerdamp": 0},
+    "ball_in_cup": {"iterations": 1, "line_search": 4, "eulerdamp": 0},
+    "cartpole": {"integrator": 0, "iterations": 1, "line_search": 4, "eulerdamp": 0},
+    "cheetah": {"iterations": 4, "line_search": 8, "eulerdamp": 0},
+    "finger": {
         **{"timestep": 0.005, "integrator": 3, "iterations": 2},
         **{"line_search": 8, "eulerdamp": 0},
     },
-    "FishSwim": {"timestep": 0.002, "iterations": 2, "line_search": 6, "eulerdamp": 0},
-    "HopperHop": {"iterations": 4, "line_search": 10, "eulerdamp": 0},
-    "HumanoidRun": {"iterations": 4, "line_search": 8, "eulerdamp": 0},
-    "PendulumSwingup": {"timestep": 0.01, "iterations": 4, "line_search": 8, "eulerdamp": 0},
-    "PointMass": {"iterations": 1, "line_search": 4, "eulerdamp": 0},
-    "ReacherEasy": {"timestep": 0.005, "iterations": 1, "line_search": 6, "eulerdamp": 0},
-    "SwimmerSwimmer6": {"timestep": 0.003, "iterations": 4, "line_search": 8, "eulerdamp": 0},
-    "WalkerWalk": {"iterations": 2, "line_search": 5, "eulerdamp": 0},
+    "fish": {"timestep": 0.002, "iterations": 2, "line_search": 6, "eulerdamp": 0},
+    "hopper": {"iterations": 4, "line_search": 10, "eulerdamp": 0},
+    "humanoid": {"iterations": 4, "line_search": 8, "eulerdamp": 0},
+    "pendulum": {"timestep": 0.01, "iterations": 4, "line_search": 8, "eulerdamp": 0},
+    "point_mass": {"iterations": 1, "line_search": 4, "eulerdamp": 0},
+    "reacher": {"timestep": 0.005, "iterations": 1, "line_search": 6, "eulerdamp": 0},
+    "swimmer": {"timestep": 0.003, "iterations": 4, "line_search": 8, "eulerdamp": 0},
+    "walker": {"iterations": 2, "line_search": 5, "eulerdamp": 0},
 }
 
-# Of one task of every domain, the options that make the difference from the model's own pose.
+# The options that make the difference from the model's own pose.
 _SOLVER = ("iterations", "line_search", "eulerdamp")
 MAKE_THE_DIFFERENCE: dict[str, tuple[str, ...]] = {
-    "AcrobotSwingup": ("integrator", "eulerdamp"),
-    "BallInCup": _SOLVER,
-    "CartpoleSwingup": ("integrator",),
-    "CheetahRun": ("eulerdamp",),
-    "FingerSpin": ("timestep",),
-    "FishSwim": ("timestep", "eulerdamp"),
-    "HopperHop": ("eulerdamp",),
-    "HumanoidRun": ("eulerdamp",),
-    "PendulumSwingup": ("timestep", "eulerdamp"),
-    "PointMass": ("eulerdamp",),
-    "ReacherEasy": ("timestep", "eulerdamp"),
-    "SwimmerSwimmer6": ("timestep",),
-    "WalkerWalk": _SOLVER,
+    "acrobot": ("integrator", "eulerdamp"),
+    "ball_in_cup": _SOLVER,
+    "cartpole": ("integrator",),
+    "cheetah": ("eulerdamp",),
+    "finger": ("timestep",),
+    "fish": ("timestep", "eulerdamp"),
+    "hopper": ("eulerdamp",),
+    "humanoid": ("eulerdamp",),
+    "pendulum": ("timestep", "eulerdamp"),
+    "point_mass": ("eulerdamp",),
+    "reacher": ("timestep", "eulerdamp"),
+    "swimmer": ("timestep",),
+    "walker": _SOLVER,
 }
 
 _STARTS = {
@@ -73,9 +74,10 @@ _STARTS = {
     "ReacherEasy": ([0.5, 1.0], 2),
     "WalkerWalk": ([0.0] * 9, 6),
 }
-_ACTUATORS = dict(zip(MAKE_THE_DIFFERENCE, (1, 2, 1, 6, 2, 5, 4, 21, 1, 2, 2, 5, 6), strict=True))
+_ACTUATORS = dict(zip(PLAYGROUND, (1, 2, 1, 6, 2, 5, 4, 21, 1, 2, 2, 5, 6), strict=True))
 _ACTIONS = 100
 _SHOWN = (1, 10, 100)  # after how many actions distances are told
+_ONE = f"apart after {' / '.join(map(str, _SHOWN))} actions with one option changed"
 
 # mujoco_playground's way of writing what TD-MPC2 and DreamerV3 also train on.
 _MISSING = (
@@ -88,6 +90,15 @@ _MISSING = (
 _THERE = "CartpoleBalance"
 
 
+def _domain(task: str) -> str:
+    return DM_CONTROL[task].split("/")[0]
+
+
+def _options(task: str) -> dict[str, Any]:
+    """What mujoco_playground sets otherwise in a task."""
+    return PLAYGROUND[_domain(task)]
+
+
 def every_task(rng: np.random.Generator) -> Inputs:
     """All tasks that the two share."""
     del rng
@@ -98,12 +109,6 @@ def reacher(rng: np.random.Generator) -> Inputs:
     """The row's example."""
     del rng
     return {"variants": [{"task": "ReacherEasy"}]}
-
-
-def simulated(rng: np.random.Generator) -> Inputs:
-    """The tasks whose trajectories are compared."""
-    del rng
-    return {"variants": [{"task": task} for task in PLAYGROUND]}
 
 
 def start(task: str) -> Cases:
@@ -120,22 +125,16 @@ def start(task: str) -> Cases:
     return draw
 
 
-def every_domain(rng: np.random.Generator) -> Inputs:
-    """Ten actions from the pose of the model, of one task of every domain."""
+def every_trajectory(rng: np.random.Generator) -> Inputs:
+    """Ten actions from the pose of the model, in all tasks that the two share."""
     del rng
-    draws = np.random.default_rng(0)
     none = np.zeros(0)
-    return {
-        "variants": [
-            {
-                "task": task,
-                "qpos": none,
-                "qvel": none,
-                "actions": draws.integers(-64, 65, (10, n)) / 64,
-            }
-            for task, n in _ACTUATORS.items()
-        ]
-    }
+    asked = []
+    for task in DM_CONTROL:
+        draws = np.random.default_rng(0)
+        actions = draws.integers(-64, 65, (10, _ACTUATORS[_domain(task)])) / 64
+        asked.append({"task": task, "qpos": none, "qvel": none, "actions": actions})
+    return {"variants": asked}
 
 
 def without_contacts(rng: np.random.Generator) -> Inputs:
@@ -194,7 +193,7 @@ def assumed(subject: Implementation, reference: Implementation, inputs: Inputs) 
     wrong = compared = 0
     for variant in inputs["variants"]:
         answer = reference(OPTIONS, **variant)
-        for name, value in PLAYGROUND[variant["task"]].items():
+        for name, value in _options(variant["task"]).items():
             wrong += float(answer[name]) != value
             compared += 1
     return Measurement(float(wrong), float(wrong), compared)
@@ -202,22 +201,23 @@ def assumed(subject: Implementation, reference: Implementation, inputs: Inputs) 
 
 def _positions(side: Implementation, inputs: Inputs, *names: str) -> np.ndarray:
     """Where a trajectory leads with some of mujoco_playground's options."""
-    chosen = {name: PLAYGROUND[inputs["task"]][name] for name in names}
+    chosen = {name: _options(inputs["task"])[name] for name in names}
     return side(TRAJECTORY, **inputs, **{**_OWN, **chosen})["qpos"]
 
 
-def _told(apart: np.ndarray) -> str:
-    return " / ".join(figure(float(apart[k - 1].max())) for k in _SHOWN)
+def _told(apart: np.ndarray, after: Sequence[int] = _SHOWN) -> str:
+    ends = [float(apart[k - 1].max()) for k in after]
+    return " / ".join("diverges" if np.isnan(end) else figure(end) for end in ends)
 
 
-def _alone(reference: Implementation, inputs: Inputs, own: np.ndarray) -> str:
+def _alone(
+    reference: Implementation, inputs: Inputs, own: np.ndarray, after: Sequence[int] = _SHOWN
+) -> str:
     """How far each option leads by itself."""
-    after = " / ".join(map(str, _SHOWN))
-    told = [
-        f"{name} {_told(np.abs(_positions(reference, inputs, name) - own))}"
-        for name in PLAYGROUND[inputs["task"]]
-    ]
-    return f"apart after {after} actions with one option changed: {', '.join(told)}"
+    return ", ".join(
+        f"{name} {_told(np.abs(_positions(reference, inputs, name) - own), after)}"
+        for name in _options(inputs["task"])
+    )
 
 
 def unexplained(*names: str) -> Measure:
@@ -226,29 +226,31 @@ def unexplained(*names: str) -> Measure:
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
         del subject
         own = _positions(reference, inputs)
-        whole = _positions(reference, inputs, *PLAYGROUND[inputs["task"]])
+        whole = _positions(reference, inputs, *_options(inputs["task"]))
         some = _positions(reference, inputs, *names)
         difference = np.abs(whole - own)
         share = float(np.abs(whole - some).max() / difference.max())
-        note = f"{_told(difference)} with all; {_alone(reference, inputs, own)}"
+        note = f"{_told(difference)} with all; {_ONE}: {_alone(reference, inputs, own)}"
         return Measurement(share, share, own.size, note=note)
 
     return measure
 
 
 def attributed(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    """The largest share of a difference that the options named for a task leave unexplained."""
+    """The largest share of a difference that a domain's options leave unexplained in a task."""
     del subject
     shares, notes = [], []
     for variant in inputs["variants"]:
-        task = variant["task"]
+        task, last = variant["task"], (len(variant["actions"]),)
         own, whole, some = (
             _positions(reference, variant, *names)
-            for names in ((), PLAYGROUND[task], MAKE_THE_DIFFERENCE[task])
+            for names in ((), _options(task), MAKE_THE_DIFFERENCE[_domain(task)])
         )
-        apart = float(np.abs(whole - own).max())
-        shares.append(float(np.abs(whole - some).max()) / apart if apart else np.nan)
-        notes.append(f"{task} {figure(apart)} ({', '.join(MAKE_THE_DIFFERENCE[task])})")
+        apart = np.abs(whole - own)
+        missed = float(np.abs(whole - some).max())
+        shares.append(missed / float(apart.max()) if apart.any() else np.nan)
+        alone = _alone(reference, variant, own, last)
+        notes.append(f"{task} {_told(apart, last)} with all, {alone}")
     worst = float(np.max(shares))  # NaN, if one is
     return Measurement(worst, worst, len(shares), note="; ".join(notes))
 
@@ -258,13 +260,12 @@ def distances_at_the_end(
 ) -> Measurement:
     """How far each option leads by itself after all actions, and all of them together."""
     del subject
-    own, names = _positions(reference, inputs), PLAYGROUND[inputs["task"]]
+    own, names = _positions(reference, inputs), _options(inputs["task"])
     ends = [
         float(np.abs(_positions(reference, inputs, *some) - own)[-1].max())
         for some in (names, *((name,) for name in names))
     ]
-    note = _alone(reference, inputs, own)
-    return measure_range(ends, note=note)
+    return measure_range(ends, note=f"{_ONE}: {_alone(reference, inputs, own)}")
 
 
 def core_against(*, options: bool) -> Measure:
@@ -273,7 +274,7 @@ def core_against(*, options: bool) -> Measure:
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
         worst, notes = [], []
         for variant in inputs["variants"]:
-            chosen = PLAYGROUND[variant["task"]] if options else ()
+            chosen = _options(variant["task"]) if options else ()
             theirs, ours = _positions(reference, variant, *chosen), _positions(subject, variant)
             same = theirs.shape == ours.shape
             apart = np.abs(theirs - ours) if same else np.full(theirs.shape, np.nan)

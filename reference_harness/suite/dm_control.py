@@ -90,15 +90,18 @@ def trajectory(task, qpos, qvel, actions, timestep, integrator, iterations, line
         if len(qpos):
             physics.data.qpos[:] = qpos
             physics.data.qvel[:] = qvel
-    seen = []
-    for action in actions:
+    shown = _flat(env.task.get_observation(physics))
+    sizes = {"qpos": physics.model.nq, "qvel": physics.model.nv, "observation": len(shown)}
+    seen = {name: np.full((len(actions), size), np.nan) for name, size in sizes.items()}
+    for i, action in enumerate(actions):
         env.task.before_step(action, physics)
-        physics.step(substeps)
-        flat = _flat(env.task.get_observation(physics))
-        seen.append((physics.data.qpos.copy(), physics.data.qvel.copy(), flat))
-    names = ("qpos", "qvel", "observation")
-    parts = map(np.stack, zip(*seen, strict=True))
-    return dict(zip(names, parts, strict=True))
+        try:
+            physics.step(substeps)
+        except control.PhysicsError:  # with these options it diverges
+            break
+        seen["qpos"][i], seen["qvel"][i] = physics.data.qpos, physics.data.qvel
+        seen["observation"][i] = _flat(env.task.get_observation(physics))
+    return seen
 
 
 def reset_observations(task, seed):

@@ -58,7 +58,7 @@ TRAJECTORY = Operation(
         Setting("eulerdamp", int, "1 on, 0 off, −1 for the task's"),
     ),
     (
-        Array("qpos", "K P", "float64", "after every action", noise=1e-9),
+        Array("qpos", "K P", "float64", "after every action; NaN once it has diverged", noise=1e-9),
         Array("qvel", "K W", "float64", "likewise", noise=1e-9),
         Array("observation", "K N", "float64", "likewise", noise=1e-9),
     ),
