@@ -92,6 +92,17 @@ def test_a_run_from_beginning_to_end(trained, tmp_path):
     assert before == {p.name: p.read_bytes() for p in run.folder.iterdir() if p.is_file()}
 
 
+def test_a_damaged_curve_is_made_anew_from_the_log(trained, tmp_path):
+    session.work(SPEC, tmp_path)
+    curve = tmp_path / FOLDER / CURVE
+    before = curve.read_bytes()
+    curve.write_bytes(before[:40] + b"\n")
+    with pytest.raises(PaperError, match="the command that made the run makes it anew"):
+        read_run(tmp_path / FOLDER)
+    assert not session.work(SPEC, tmp_path)
+    assert curve.read_bytes() == before
+
+
 def test_a_killed_run_goes_on_from_its_last_checkpoint_to_the_same_records(trained, tmp_path):
     whole, out = tmp_path / "whole", tmp_path / "killed"
     session.work(SPEC, whole)

@@ -152,7 +152,7 @@ def _record(run: Run, *, verify: bool) -> SourceRecord:
             f"{run.folder} is finished and its last record is missing; remove it to make the run "
             "again"
         )
-    returns = [float(value or 0.0) for value in last.values]
+    returns = [value for value in last.values if value is not None]
     content = {
         "specification": msgspec.to_builtins(spec),
         "agent": run.agent,

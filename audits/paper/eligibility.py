@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from audits.paper.acceptance import Window
 from audits.paper.files import Record, Run
 from audits.paper.registry import RunSpec, differences
+
+_ROUNDING = 1e-4  # of the range of returns: sums of float32 rewards
 
 
 def departures(run: Run, registry: Mapping[str, RunSpec], agent: Mapping[str, Any]) -> list[str]:
@@ -52,8 +55,8 @@ def damages(run: Run) -> list[str]:
         if sizes != {len(spec.seeds)}:
             told.append(f"the record at {record.env_steps:,} has not one value per seed")
             continue
-        told += _episodes(spec, record)
-    return told[:3] + ([f"and {len(told) - 3} more"] if len(told) > 3 else [])
+        told += _episodes(spec, record) or _not_finite(spec, record)
+    return _first(told)
 
 
 def _episodes(spec: RunSpec, record: Record) -> list[str]:
@@ -65,6 +68,38 @@ def _episodes(spec: RunSpec, record: Record) -> list[str]:
         for seed, episodes, mean in zip(spec.seeds, record.episodes, record.lengths, strict=True)
         if episodes != expected or (episodes and mean != length)
     ]
+
+
+def _not_finite(spec: RunSpec, record: Record) -> list[str]:
+    """The core logs a mean that is no finite number as null."""
+    return [
+        f"at {record.env_steps:,} environment steps, the return of seed {seed} is no finite number"
+        for seed, value, episodes in zip(spec.seeds, record.values, record.episodes, strict=True)
+        if episodes and value is None
+    ]
+
+
+def impossible(run: Run, scores: tuple[float, float]) -> list[str]:
+    """Returns that the control suite can not give, so that something counts them wrongly.
+
+    Args:
+        run: For which `damages` says nothing.
+        scores: Where returns of the control suite lie.
+    """
+    low, high = scores
+    slack = _ROUNDING * (high - low)
+    return _first(
+        f"at {record.env_steps:,} environment steps, the return of seed {seed} is {value:,.1f}: "
+        f"returns of the control suite lie in {low:g} to {high:g}"
+        for record in run.records
+        for seed, value in zip(run.spec.seeds, record.values, strict=True)
+        if value is not None and not low - slack <= value <= high + slack
+    )
+
+
+def _first(told: Iterable[str]) -> list[str]:
+    every = list(told)
+    return every[:3] + ([f"and {len(every) - 3} more"] if len(every) > 3 else [])
 
 
 def expected_episodes(spec: RunSpec, env_steps: int) -> int:
@@ -113,5 +148,7 @@ def window_scores(run: Run, window: Window) -> list[float]:
     for index in range(len(run.spec.seeds)):
         weighed = [(r.values[index], r.episodes[index]) for r in inside if r.episodes[index]]
         total = sum(count for _, count in weighed)
-        scores.append(sum((value or 0.0) * count for value, count in weighed) / total)
+        # A mean that is missing spoils the score: it is no return of 0.
+        known = ((math.nan if value is None else value, count) for value, count in weighed)
+        scores.append(sum(value * count for value, count in known) / total)
     return scores

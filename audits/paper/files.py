@@ -226,7 +226,9 @@ def _decoded(path: Path, content: bytes, kind: type[T], where: str = "") -> T:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise PaperError(
-            f"{path} is damaged ({where}{error}); restore it, or remove {path.parent} to begin "
-            "that run anew"
-        ) from error
+        way_out = (
+            "the command that made the run makes it anew"
+            if path.name == CURVE
+            else f"restore it, or remove {path.parent} to begin that run anew"
+        )
+        raise PaperError(f"{path} is damaged ({where}{error}); {way_out}") from error

@@ -106,6 +106,8 @@ def work(spec: AnySpec, out: Path, *, save_every: float = 900.0, kind: Kind = PA
         check_folder(spec, folder, kind)
         if (folder / FINISHED).exists():
             shutil.rmtree(folder / training.CHECKPOINTS, ignore_errors=True)
+            if (folder / training.LOG).exists():
+                write_lines(folder / CURVE, kind.records(spec, folder / training.LOG))
             return False
         write_run_file(folder, spec, kind.resolved(spec))
         session = _begin(folder)
