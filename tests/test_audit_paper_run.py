@@ -205,6 +205,21 @@ def test_the_state_of_a_run(trained, tmp_path, capsys):
     assert "curve.jsonl is damaged" in found.remark
 
 
+def test_nothing_is_said_of_the_end_of_runs_whose_pace_is_unknown(trained, tmp_path, capsys):
+    trained(until=480)
+    killed(tmp_path)
+    (tmp_path / FOLDER / CURVE).unlink()  # killed before its first record
+    beat = tmp_path / FOLDER / PROGRESS
+    words = ["paper", "status", FOLDER, "--smoke", "--out", str(tmp_path)]
+    for pace, said in ((None, False), (4.0, True)):
+        about = json.loads(beat.read_bytes()) | {"env_steps_per_second": pace}
+        beat.write_text(json.dumps(about))
+        assert cli.main(words) == cli.SAME
+        told = capsys.readouterr().out
+        assert "1 running" in told
+        assert ("the slowest running one ends in" in told) is said
+
+
 def test_the_planners_runs_are_what_the_core_is_told(tmp_path):
     config = training.run_config(registered()["tdmpc2-humanoid-run"], tmp_path)
     assert (config.train.steps, config.train.n_envs, config.train.log_every) == (

@@ -86,11 +86,11 @@ def show_status(found: Sequence[RunStatus]) -> None:
     budget = sum(status.budget for status in found)
     finished = sum(status.state == "finished" for status in found)
     running = [status for status in found if status.state == "running"]
-    slowest = max((status.left or 0.0 for status in running), default=None)
+    left = [status.left for status in running if status.left is not None]
     print(
         f"{finished} of {len(found)} finished, {len(running)} running; {done:,} of {budget:,} "
         f"environment steps ({done / max(budget, 1):.0%})"
-        + (f"; the slowest running one ends in {duration(slowest)}" if running else "")
+        + (f"; the slowest running one ends in {duration(max(left))}" if left else "")
     )
 
 
