@@ -37,11 +37,15 @@ def records(spec, value):
             env_steps,
             spec.progress(env_steps),
             env_steps,
-            [value(seed, env_steps) if episodes else None for seed in seeds],
+            [_possible(value(seed, env_steps)) if episodes else None for seed in seeds],
             [episodes for _ in seeds],
             [float(spec.episode_length) if episodes else None for _ in seeds],
             60.0,
         )
+
+
+def _possible(value):
+    return value if value is None else min(max(value, 0.0), 1000.0)
 
 
 def write_run(folder, spec, value=None, *, until=None, sessions=(SESSION,), agent=None):

@@ -91,6 +91,42 @@ def test_a_shortfall_of_all_tasks_fails_by_the_aggregate_though_every_task_passe
     assert all(a.passes is False for w in summary.windows for a in w.aggregates)
 
 
+def test_a_task_that_is_exactly_at_its_bar_passes(root):
+    windows = {name: store.read(AGENT).task(spec.task).windows for name, spec in REGISTRY.items()}
+    for name, (first, last) in windows.items():
+        bars = [max(0.0, window.lowest - 50.0) for window in (first, last)]
+        write_run(root / name, REGISTRY[name], lambda s, at, b=bars: b[at > 300_000])
+    found = judged(root).windows
+    assert [w.passed for w in found] == [18, 18]
+    above = [task.above for w in found for task in w.tasks if task.bar > 0.0]
+    assert above == [0.0] * len(above)
+    assert len(above) > 30
+
+
+def test_the_mean_and_the_median_over_the_tasks_are_asked_for_apart(root):
+    window = "around-450k"
+    lowest = {n: max(0.0, reference_lowest(s, window) - 49.0) for n, s in REGISTRY.items()}
+    middle = float(np.median(list(lowest.values())))
+    # The lower half comes up to the middle: the mean is reached, and the median is not.
+    write_values(root, {name: max(low, middle - 1.0) for name, low in lowest.items()})
+    found = judged(root).windows[1]
+    assert (found.passed, found.verdict) == (18, Verdict.FAIL)
+    assert {a.name: a.passes for a in found.aggregates} == {"mean": True, "median": False}
+    # The lower half falls, three of it to nothing: the other way round.
+    tasks = {n: store.read(AGENT).task(s.task).window(window).mean for n, s in REGISTRY.items()}
+    lower = sorted(tasks, key=lambda name: tasks[name])[:8]
+    fallen = {name: lowest[name] for name in lower} | dict.fromkeys(lower[-3:], 0.0)
+    write_values(root, tasks | fallen)
+    found = judged(root).windows[1]
+    assert (found.passed, found.verdict) == (15, Verdict.FAIL)
+    assert {a.name: a.passes for a in found.aggregates} == {"mean": False, "median": True}
+
+
+def write_values(root, values):
+    for name, value in values.items():
+        write_run(root / name, REGISTRY[name], lambda seed, at, v=value: v)
+
+
 def test_being_better_never_fails(root):
     for spec in REGISTRY.values():
         write_run(root / spec.name, spec, shifted(spec, 200.0))
@@ -143,6 +179,10 @@ OFF_PROTOCOL = {
         lambda root: change_record(root, 19, episodes=[16, 17, 16, 16, 16]),
         "at 400,000 environment steps, seed 1 has 17 episodes of 500.0 actions, not 16 of 500",
     ),
+    "episodes of another length": (
+        lambda root: change_record(root, 19, lengths=[500.0, 499.5, 500.0, 500.0, 500.0]),
+        "at 400,000 environment steps, seed 1 has 16 episodes of 499.5 actions, not 16 of 500",
+    ),
     "a record that is gone": (
         lambda root: drop_record(root, 11),
         "the record at 260,000 environment steps is not where one should be",
@@ -183,6 +223,27 @@ def test_a_run_off_protocol_is_told_and_never_judged(case, root):
     assert said in "; ".join(summary.off_protocol[0].why)
     assert summary.verdict is Verdict.INCOMPLETE
     assert all(w.judged == 17 for w in summary.windows)
+
+
+def test_a_return_that_is_no_number_is_not_a_return_of_zero(root):
+    """Zero would pass where the bar lies below it, as that of this task does."""
+    spec = REGISTRY["dreamerv3-hopper_hop"]
+    assert reference_lowest(spec, "around-250k") - criteria().tolerance < 0.0
+    write_run(root / spec.name, spec, lambda seed, at: None if seed == 2 and at > 200_000 else 20.0)
+    summary = judged(root)
+    assert summary.off_protocol[0].why[0] == (
+        "at 220,000 environment steps, seed 2 has a return that is not finite"
+    )
+    assert {w.verdict for w in summary.windows} == {Verdict.INCOMPLETE}
+
+
+@pytest.mark.parametrize("value", [-1.0, 1001.0, 1e308])
+def test_a_return_that_no_episode_can_have_is_not_judged(root, value):
+    change_record(root, 24, values=[value, 1000.0 * (1 + 1e-6), 0.0, 0.0, 0.0])
+    assert judged(root).off_protocol[0].why[0] == (
+        f"at 500,000 environment steps, seed 0 has a return of {value:g}, not from 0 to 1000"
+    )
+    assert len(judged(root).off_protocol[0].why) == 1
 
 
 def test_a_run_off_protocol_is_shown_beside_the_published_curve(root, tmp_path, monkeypatch):

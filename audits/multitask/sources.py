@@ -146,13 +146,13 @@ def _record(run: Run, *, verify: bool) -> SourceRecord:
             "make the run again"
         )
     learned = str((run.finished or {}).get("learned"))
-    last = run.records[-1]
-    if last.env_steps != spec.budget or any(value is None for value in last.values):
+    last = run.records[-1] if run.records else None
+    if last is None or last.env_steps != spec.budget:
         raise PaperError(
             f"{run.folder} is finished and its last record is missing; remove it to make the run "
             "again"
         )
-    returns = [value for value in last.values if value is not None]
+    returns = [float(value) for value in last.values if value is not None]
     content = {
         "specification": msgspec.to_builtins(spec),
         "agent": run.agent,

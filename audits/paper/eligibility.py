@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from audits.paper.acceptance import Window
 from audits.paper.files import Record, Run
 from audits.paper.registry import RunSpec, differences
 
-_ROUNDING = 1e-4  # of the range of returns: sums of float32 rewards
+_ROUNDING = 0.1  # of a return: a thousand rewards from 0 to 1, added up in 32 bits
 
 
-def departures(run: Run, registry: Mapping[str, RunSpec], agent: Mapping[str, Any]) -> list[str]:
+def departures(
+    run: Run,
+    registry: Mapping[str, RunSpec],
+    agent: Mapping[str, Any],
+    scores: tuple[float, float] | None = None,
+) -> list[str]:
     """Why a run is off protocol; nothing of one that is on it.
 
     A verdict can not come from changed settings, a changed budget or chosen seeds.
@@ -22,6 +28,7 @@ def departures(run: Run, registry: Mapping[str, RunSpec], agent: Mapping[str, An
         run: The run, whose folder has the name of a registered one.
         registry: The registered runs.
         agent: What the agent's own loader makes of the registered settings.
+        scores: Where returns lie; None where that is not known.
     """
     wanted = registry.get(run.folder.name)
     if wanted is None:
@@ -33,15 +40,16 @@ def departures(run: Run, registry: Mapping[str, RunSpec], agent: Mapping[str, An
             for key in sorted({*run.agent, *agent})
             if run.agent.get(key) != agent.get(key)
         ]
-    return told or damages(run)
+    return told or damages(run, scores)
 
 
-def damages(run: Run) -> list[str]:
+def damages(run: Run, scores: tuple[float, float] | None = None) -> list[str]:
     """What is wrong with a run's records.
 
     Environments of the control suite have no terminations: every environment ends an episode
     every so many rows, so that the number and the length of a chunk's episodes are known. A
-    simulation that became not-a-number ends one early, and shows here.
+    simulation that became not-a-number ends one early, and shows here; so does a return that is
+    not-a-number, which a log holds as null, and one that no episode can have.
     """
     spec = run.spec
     told = []
@@ -55,8 +63,8 @@ def damages(run: Run) -> list[str]:
         if sizes != {len(spec.seeds)}:
             told.append(f"the record at {record.env_steps:,} has not one value per seed")
             continue
-        told += _episodes(spec, record) or _not_finite(spec, record)
-    return _first(told)
+        told += _episodes(spec, record) or _returns(spec, record, scores)
+    return told[:3] + ([f"and {len(told) - 3} more"] if len(told) > 3 else [])
 
 
 def _episodes(spec: RunSpec, record: Record) -> list[str]:
@@ -70,36 +78,16 @@ def _episodes(spec: RunSpec, record: Record) -> list[str]:
     ]
 
 
-def _not_finite(spec: RunSpec, record: Record) -> list[str]:
-    """The core logs a mean that is no finite number as null."""
-    return [
-        f"at {record.env_steps:,} environment steps, the return of seed {seed} is no finite number"
-        for seed, value, episodes in zip(spec.seeds, record.values, record.episodes, strict=True)
-        if episodes and value is None
-    ]
-
-
-def impossible(run: Run, scores: tuple[float, float]) -> list[str]:
-    """Returns that the control suite can not give, so that something counts them wrongly.
-
-    Args:
-        run: For which `damages` says nothing.
-        scores: Where returns of the control suite lie.
-    """
-    low, high = scores
-    slack = _ROUNDING * (high - low)
-    return _first(
-        f"at {record.env_steps:,} environment steps, the return of seed {seed} is {value:,.1f}: "
-        f"returns of the control suite lie in {low:g} to {high:g}"
-        for record in run.records
-        for seed, value in zip(run.spec.seeds, record.values, strict=True)
-        if value is not None and not low - slack <= value <= high + slack
-    )
-
-
-def _first(told: Iterable[str]) -> list[str]:
-    every = list(told)
-    return every[:3] + ([f"and {len(every) - 3} more"] if len(every) > 3 else [])
+def _returns(spec: RunSpec, record: Record, scores: tuple[float, float] | None) -> list[str]:
+    told = []
+    low, high = scores or (-math.inf, math.inf)
+    for seed, value, episodes in zip(spec.seeds, record.values, record.episodes, strict=True):
+        where = f"at {record.env_steps:,} environment steps, seed {seed}"
+        if episodes and value is None:
+            told.append(f"{where} has a return that is not finite")
+        elif value is not None and not low - _ROUNDING <= value <= high + _ROUNDING:
+            told.append(f"{where} has a return of {value:g}, not from {low:g} to {high:g}")
+    return told
 
 
 def expected_episodes(spec: RunSpec, env_steps: int) -> int:
@@ -146,9 +134,9 @@ def window_scores(run: Run, window: Window) -> list[float]:
     inside = [record for record in run.records if after < record.env_steps <= until]
     scores = []
     for index in range(len(run.spec.seeds)):
-        weighed = [(r.values[index], r.episodes[index]) for r in inside if r.episodes[index]]
-        total = sum(count for _, count in weighed)
-        # A mean that is missing spoils the score: it is no return of 0.
-        known = ((math.nan if value is None else value, count) for value, count in weighed)
-        scores.append(sum(value * count for value, count in known) / total)
+        pairs = [(r.values[index], r.episodes[index]) for r in inside]
+        weighed = [(value, count) for value, count in pairs if value is not None and count]
+        # Exact until the end, so that returns that are all the same have that for a mean.
+        total = sum(Fraction(value) * count for value, count in weighed)
+        scores.append(float(total / sum(count for _, count in weighed)))
     return scores

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
+from statistics import mean
 
 import msgspec
 import numpy as np
@@ -62,7 +63,7 @@ class TaskResult(msgspec.Struct, frozen=True):
     @property
     def mean(self) -> float:
         """Our mean over the seeds."""
-        return float(np.mean(self.ours))
+        return mean(self.ours)
 
     @property
     def above(self) -> float:
@@ -176,7 +177,7 @@ def _task(
     return TaskResult(
         task.task,
         name,
-        Verdict.PASS if float(np.mean(ours)) >= bar else Verdict.FAIL,
+        Verdict.PASS if mean(ours) >= bar else Verdict.FAIL,
         "",
         ours,
         theirs.means,

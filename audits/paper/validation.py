@@ -9,7 +9,7 @@ import msgspec
 
 from audits.paper import agents
 from audits.paper.acceptance import Criteria, criteria
-from audits.paper.eligibility import departures, impossible
+from audits.paper.eligibility import departures
 from audits.paper.errors import PaperError
 from audits.paper.files import RUN, Record, Run, Session, read_run
 from audits.paper.judgement import Verdict, WindowResult, judge, overall
@@ -130,8 +130,7 @@ def validate(
             continue
         every.append(run)
         wanted = registry.get(place.name)
-        why = departures(run, registry, agents.resolved(wanted) if wanted else {})
-        why = why or impossible(run, rules.scores)
+        why = departures(run, registry, agents.resolved(wanted) if wanted else {}, rules.scores)
         if why:
             off.append(OffProtocol(place.name, why, _beside(run, references)))
         else:
