@@ -1,5 +1,6 @@
 """Jobs of a launcher: one for each run, again until it is finished, and no more than needed."""
 
+import datetime
 import os
 import subprocess
 import sys
@@ -175,11 +176,37 @@ def test_what_the_queue_says_of_a_job(squeue, monkeypatch, tmp_path):
 
 def test_a_process_of_this_machine_is_alive_until_it_ends():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        record = JobRecord("local", str(process.pid), "t", 1, 1, 0)
+        now = datetime.datetime.now(datetime.UTC)
+        record = JobRecord("local", str(process.pid), now.isoformat(timespec="seconds"), 1, 1, 0)
         assert queues.alive(record)
+        # Another process has its number by now: that of the job was there before it.
+        then = (now - datetime.timedelta(hours=1)).isoformat(timespec="seconds")
+        assert not queues.alive(changed(record, submitted=then))
         process.kill()
         process.wait()
         assert not queues.alive(record)
+    for number in ("abc", "-5"):
+        assert not queues.alive(changed(record, job=number))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--gpus", "-1"),
+        ("--cpus", "0"),
+        ("--hours", "0"),
+        ("--hours", "nan"),
+        ("--jobs", "-1"),
+        ("--poll", "nan"),
+        ("--save-every", "-1"),
+    ],
+)
+def test_a_number_that_no_job_can_have_is_refused(option, value, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cluster_command, "estimated", lambda spec, out: estimate())
+    words = ["paper", "run", SPEC.name, "--smoke", "--dry-run", "--out", str(tmp_path)]
+    assert cli.main([*words, option, value]) == cli.COULD_NOT_RUN
+    assert f"audit: {option}: expected" in capsys.readouterr().err
+    assert cli.main(words) == cli.SAME
 
 
 def estimate(hours=None):

@@ -8,13 +8,15 @@ from filelock import FileLock
 from paper_runs import changed
 
 from audits import cli
-from audits.paper import session, training
+from audits.paper import session, terminal, training
+from audits.paper.calibration import measured
 from audits.paper.curve_log import read_records
 from audits.paper.eligibility import damages
 from audits.paper.errors import PaperError
 from audits.paper.files import CURVE, FINISHED, PROGRESS, SESSIONS, Record, read_lines, read_run
+from audits.paper.jobs import JobRecord, write_job
 from audits.paper.registry import off_protocol, registered
-from audits.paper.status import status_of
+from audits.paper.status import RunStatus, status_of
 
 SPEC = off_protocol("smoke")["smoke-dreamerv3"]
 FOLDER = SPEC.name
@@ -92,17 +94,6 @@ def test_a_run_from_beginning_to_end(trained, tmp_path):
     assert before == {p.name: p.read_bytes() for p in run.folder.iterdir() if p.is_file()}
 
 
-def test_a_damaged_curve_is_made_anew_from_the_log(trained, tmp_path):
-    session.work(SPEC, tmp_path)
-    curve = tmp_path / FOLDER / CURVE
-    before = curve.read_bytes()
-    curve.write_bytes(before[:40] + b"\n")
-    with pytest.raises(PaperError, match="the command that made the run makes it anew"):
-        read_run(tmp_path / FOLDER)
-    assert not session.work(SPEC, tmp_path)
-    assert curve.read_bytes() == before
-
-
 def test_a_killed_run_goes_on_from_its_last_checkpoint_to_the_same_records(trained, tmp_path):
     whole, out = tmp_path / "whole", tmp_path / "killed"
     session.work(SPEC, whole)
@@ -168,6 +159,25 @@ def test_a_record_is_there_when_all_seeds_have_it(tmp_path):
         read_records(SPEC, log)
 
 
+@pytest.mark.parametrize("line", ["[]", '{"seed": 0}', '{"rows": 240}', '{"rows": "x", "seed": 0}'])
+def test_a_line_that_is_none_of_a_log_is_told(line, tmp_path):
+    log = tmp_path / "metrics.jsonl"
+    log.write_text(f"{line}\n")
+    with pytest.raises(PaperError, match="is damaged in line 1"):
+        read_records(SPEC, log)
+
+
+def test_a_log_that_has_lost_a_record_ends_the_run_when_that_is_seen(trained, tmp_path):
+    trained(until=480)
+    killed(tmp_path)
+    log = tmp_path / FOLDER / training.LOG
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[1:]))
+    trained()
+    with pytest.raises(PaperError, match=r"lost what it had of the record at 480 env steps"):
+        session.work(SPEC, tmp_path)
+    assert [r.env_steps for r in read_lines(tmp_path / FOLDER / CURVE, Record)] == [960, 1440]
+
+
 def test_an_evaluations_record_is_of_its_episodes(tmp_path):
     spec = changed(SPEC, metric="evaluation", eval_episodes=3)
     log = tmp_path / "metrics.jsonl"
@@ -205,19 +215,55 @@ def test_the_state_of_a_run(trained, tmp_path, capsys):
     assert "curve.jsonl is damaged" in found.remark
 
 
-def test_nothing_is_said_of_the_end_of_runs_whose_pace_is_unknown(trained, tmp_path, capsys):
-    trained(until=480)
+def test_what_can_not_be_read_of_a_run_does_not_keep_the_others_from_being_shown(trained, tmp_path):
+    trained(until=1000)
     killed(tmp_path)
-    (tmp_path / FOLDER / CURVE).unlink()  # killed before its first record
+    folder = tmp_path / FOLDER
+
+    def silent(job):
+        raise PaperError("no squeue on PATH")
+
+    write_job(folder, JobRecord("slurm", "77", "2026-01-01T00:00:00+00:00", 1, 1, 0))
+    assert status_of(SPEC, tmp_path, silent).remark == "no squeue on PATH"
+    for content in ('{"at": "x"}', '{"env_steps": null}', '{"host": 3}', "[1]", "\xff"):
+        (folder / PROGRESS).write_bytes(content.encode("latin-1"))
+        found = status_of(SPEC, tmp_path)
+        assert (found.state, found.env_steps) == ("stopped", 1920)
+    (folder / FINISHED).write_text("{}")
+    assert status_of(SPEC, tmp_path, silent).remark == ""
+
+
+def test_a_clock_that_was_ahead_does_not_keep_a_run_running(trained, tmp_path):
+    trained(until=1000)
+    killed(tmp_path)
     beat = tmp_path / FOLDER / PROGRESS
-    words = ["paper", "status", FOLDER, "--smoke", "--out", str(tmp_path)]
-    for pace, said in ((None, False), (4.0, True)):
-        about = json.loads(beat.read_bytes()) | {"env_steps_per_second": pace}
-        beat.write_text(json.dumps(about))
-        assert cli.main(words) == cli.SAME
-        told = capsys.readouterr().out
-        assert "1 running" in told
-        assert ("the slowest running one ends in" in told) is said
+    beat.write_text(json.dumps(json.loads(beat.read_bytes()) | {"at": time.time() + 86_400.0}))
+    assert status_of(SPEC, tmp_path).state == "stopped"
+
+
+def test_nobody_says_when_a_run_ends_whose_pace_is_not_known(capsys):
+    begun = RunStatus("a", "running", 0, 100, 1)
+    terminal.show_status([begun])
+    assert (
+        "0 of 1 finished, 1 running; 0 of 100 environment steps (0%)\n" in capsys.readouterr().out
+    )
+    terminal.show_status([changed(begun, left=120.0)])
+    assert "; the slowest running one ends in 2 min\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seconds", ["nan", "-5"])
+def test_no_time_between_checkpoints_is_one_sentence(seconds, tmp_path, capsys):
+    words = ["paper", "run", FOLDER, "--smoke", "--out", str(tmp_path), "--save-every", seconds]
+    assert cli.main(words) == cli.COULD_NOT_RUN
+    said = capsys.readouterr().err
+    assert "save_every must be a finite number from 0" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_time_in_which_nothing_is_measured_is_refused(seconds):
+    with pytest.raises(PaperError, match="--seconds: expected a finite number above 0"):
+        measured("a", (0,), None, None, ticks=1, evaluations=0, seconds=seconds)
 
 
 def test_the_planners_runs_are_what_the_core_is_told(tmp_path):

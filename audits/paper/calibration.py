@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from audits.paper.errors import PaperError
 from audits.paper.kinds import AnySpec
 from audits.paper.registry import RunSpec
 from audits.paper.training import program
@@ -62,7 +64,7 @@ def calibrate(spec: RunSpec, *, seconds: float = 30.0) -> Calibration:
         seconds: How long to measure, at least.
 
     Raises:
-        PaperError: The core does not train this agent.
+        PaperError: The core does not train this agent, or that is no time to measure.
         EnvironmentSetupError: The environment is not installed.
     """
     config, train, shape = program(spec)
@@ -99,7 +101,12 @@ def measured(
         evaluations: Likewise.
         seconds: How long to measure, at least.
         constants: Further arguments of the chunk.
+
+    Raises:
+        PaperError: In such a time nothing would be measured.
     """
+    if not 0 < seconds < math.inf:
+        raise PaperError(f"--seconds: expected a finite number above 0, not {seconds:g}")
     import jax
     import jax.numpy as jnp
     import numpy as np

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -39,7 +40,14 @@ def resources_of(
         cpus: Of a job.
         hours: The longest that a job may take.
         estimate_of: What a run needs, from it and the folder; by default `estimated`.
+
+    Raises:
+        PaperError: No job can ask for so many, or so long.
     """
+    _require("--gpus", gpus, gpus >= 0, "a whole number from 0")
+    _require("--cpus", cpus, cpus >= 1, "a whole number from 1")
+    if hours is not None:
+        _require("--hours", hours, 0 < hours < math.inf, "a finite number above 0")
     found = {}
     for spec in specs:
         if (out / spec.name / FINISHED).exists():
@@ -89,8 +97,11 @@ def launch(
         The exit status: 0, 2 if a run was given up.
 
     Raises:
-        PaperError: See `Supervisor.supervise`.
+        PaperError: See `Supervisor.supervise`; or a number is none that can be meant.
     """
+    _require("--jobs", together, together >= 0, "a whole number from 0, which is no limit")
+    for option, seconds in (("--poll", poll), ("--save-every", save_every)):
+        _require(option, seconds, 0 <= seconds < math.inf, "a finite number of seconds from 0")
     told = dict(_pair(option) for option in options)
     if dry_run:
         left = [spec for spec in specs if not (out / spec.name / FINISHED).exists()]
@@ -110,6 +121,11 @@ def launch(
     if given_up:
         report(f"audit: given up: {', '.join(given_up)}")
     return 2 if given_up else 0
+
+
+def _require(option: str, value: float, good: bool, expected: str) -> None:
+    if not good:
+        raise PaperError(f"{option}: expected {expected}, not {value:g}")
 
 
 def _pair(option: str) -> tuple[str, str]:

@@ -75,8 +75,18 @@ def _lines(log: Path) -> Iterator[dict[str, Any]]:
         return
     for number, line in enumerate(log.read_bytes().split(b"\n")[:-1], 1):
         try:
-            yield json.loads(line)
+            yield _figures(line)
         except ValueError as error:
             raise PaperError(
                 f"{log} is damaged in line {number} ({error}); resuming the run repairs it"
             ) from error
+
+
+def _figures(line: bytes) -> dict[str, Any]:
+    found = json.loads(line)
+    if not isinstance(found, dict):
+        raise ValueError("it holds no object")
+    for key in ("rows", "seed"):
+        if type(found.get(key)) is not int:
+            raise ValueError(f"{key} is {found.get(key)!r}")
+    return found

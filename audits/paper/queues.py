@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import shutil
 import subprocess
 
@@ -11,6 +12,7 @@ from audits.paper.errors import PaperError
 from audits.paper.jobs import JobRecord
 
 _TIMEOUT = 60.0  # seconds that a queue may take to answer
+_CLOCKS = 60.0  # seconds by which the clock may have been set since a process began
 
 
 def alive(record: JobRecord) -> bool:
@@ -23,7 +25,7 @@ def alive(record: JobRecord) -> bool:
         PaperError: Slurm does not answer.
     """
     if record.launcher == "local":
-        return _process_lives(int(record.job))
+        return _process_lives(record)
     return bool(slurm_state(record.job))
 
 
@@ -57,8 +59,13 @@ def slurm_state(job: str) -> str:
 _OVER = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL")
 
 
-def _process_lives(pid: int) -> bool:
+def _process_lives(record: JobRecord) -> bool:
+    """Whether the process of a job is there, and not another one that has its number by now."""
     try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+        submitted = datetime.datetime.fromisoformat(record.submitted).timestamp()
+        process = psutil.Process(int(record.job))
+        if process.create_time() > submitted + _CLOCKS:
+            return False
+        return process.status() != psutil.STATUS_ZOMBIE
+    except (psutil.NoSuchProcess, ValueError):
+        return False  # it is over, or was never the number of a process

@@ -14,7 +14,7 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -170,12 +170,29 @@ class Monitor:
         self.take_over()
 
     def take_over(self) -> None:
-        """Makes `curve.jsonl` from the log, if that has grown."""
+        """Makes `curve.jsonl` from the log, if that has grown.
+
+        Raises:
+            PaperError: The log is damaged, or lacks a record that no later part of the run makes.
+        """
         log = self._folder / training.LOG
         size = log.stat().st_size if log.exists() else 0
         if size != self._seen:
-            write_lines(self._folder / CURVE, self._kind.records(self._spec, log))
+            records = self._kind.records(self._spec, log)
+            write_lines(self._folder / CURVE, records)
             self._seen = size
+            self._refuse_a_gap(records)
+
+    def _refuse_a_gap(self, records: Sequence[Any]) -> None:
+        found = {getattr(record, self._kind.unit) for record in records}
+        reached = max(found, default=0)
+        absent = [at for at in self._spec.records if at < reached and at not in found]
+        if absent:
+            at = f"{absent[0]:,} {self._kind.unit.replace('_', ' ')}"
+            raise PaperError(
+                f"{self._folder / training.LOG} has lost what it had of the record at {at}, which "
+                f"is not made again; restore it, or remove {self._folder} to begin that run anew"
+            )
 
     def _note(self, rows: int) -> None:
         unit, reached = self._kind.unit, self._kind.reached(self._spec, rows)

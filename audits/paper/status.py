@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -62,11 +60,14 @@ def status_of(
     """
     folder = out / spec.name
     job = read_job(folder)
-    queued = job is not None and alive is not None and alive(job)
+    queued, remark = False, ""
+    if not (folder / FINISHED).exists():
+        queued, remark = _queued(job, alive)
     if not (folder / RUN).exists():
         state = "queued" if queued else "not started"
+        where = job.job if job else ""
         return RunStatus(
-            spec.name, state, 0, spec.budget, len(spec.seeds), where=job.job if job else ""
+            spec.name, state, 0, spec.budget, len(spec.seeds), where=where, remark=remark
         )
     try:
         spec = read_run_file(folder).specification
@@ -75,11 +76,12 @@ def status_of(
         return RunStatus(spec.name, "damaged", 0, spec.budget, len(spec.seeds), remark=str(error))
     beat = _beat(folder)
     last = records[-1] if records else None
-    env_steps = max(last.env_steps if last else 0, int(beat.get("env_steps", 0)))
-    speed = beat.get("env_steps_per_second")
+    env_steps = max(last.env_steps if last else 0, beat.env_steps)
+    speed = beat.env_steps_per_second
     if speed is None and last and last.seconds:
         speed = spec.chunk / last.seconds
-    silent = time.time() - float(beat.get("at", 0.0))
+    # Clocks of two machines differ, and one that is set may have been ahead by days.
+    silent = abs(time.time() - beat.at)
     if (folder / FINISHED).exists():
         state, env_steps, left = "finished", spec.budget, 0.0
     else:
@@ -96,6 +98,7 @@ def status_of(
         left,
         sum(values) / len(values) if values else None,
         _where(beat, job),
+        remark,
     )
 
 
@@ -104,15 +107,35 @@ def in_order(found: Sequence[RunStatus]) -> list[RunStatus]:
     return sorted(found, key=lambda status: (_ORDER.index(status.state), status.run))
 
 
-def _beat(folder: Path) -> dict[str, Any]:
+class _Beat(msgspec.Struct, frozen=True):
+    """What is read of progress.json."""
+
+    env_steps: int = 0
+    env_steps_per_second: float | None = None
+    at: float = 0.0
+    host: str = ""
+    pid: int = 0
+    job: str = ""
+
+
+def _beat(folder: Path) -> _Beat:
     try:
-        found = json.loads((folder / PROGRESS).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return msgspec.json.decode((folder / PROGRESS).read_bytes(), type=_Beat)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return _Beat()
 
 
-def _where(beat: dict[str, Any], job: JobRecord | None) -> str:
-    if beat.get("job") or job:
-        return f"job {beat.get('job') or (job.job if job else '')}"
-    return f"{beat['host']}, process {beat['pid']}" if "host" in beat else ""
+def _queued(job: JobRecord | None, alive: Callable[[JobRecord], bool] | None) -> tuple[bool, str]:
+    """Whether a job waits or runs, and why that is not known."""
+    if job is None or alive is None:
+        return False, ""
+    try:
+        return alive(job), ""
+    except PaperError as error:
+        return False, str(error)
+
+
+def _where(beat: _Beat, job: JobRecord | None) -> str:
+    if beat.job or job:
+        return f"job {beat.job or (job.job if job else '')}"
+    return f"{beat.host}, process {beat.pid}" if beat.host else ""

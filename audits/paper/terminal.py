@@ -86,11 +86,13 @@ def show_status(found: Sequence[RunStatus]) -> None:
     budget = sum(status.budget for status in found)
     finished = sum(status.state == "finished" for status in found)
     running = [status for status in found if status.state == "running"]
+    # Of one that has not come far enough nobody knows yet.
     left = [status.left for status in running if status.left is not None]
+    known = bool(running) and len(left) == len(running)
     print(
         f"{finished} of {len(found)} finished, {len(running)} running; {done:,} of {budget:,} "
         f"environment steps ({done / max(budget, 1):.0%})"
-        + (f"; the slowest running one ends in {duration(max(left))}" if left else "")
+        + (f"; the slowest running one ends in {duration(max(left))}" if known else "")
     )
 
 

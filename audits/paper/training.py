@@ -118,8 +118,8 @@ def train(spec: RunSpec, folder: Path, observe: Observer, *, save_every: float =
         PaperError: It can not start or can not go on.
     """
     require(spec)
-    config = run_config(spec, folder, save_every)
     with explained(spec.name):
+        config = run_config(spec, folder, save_every)
         bar = observed_bar(config.train.ticks * config.train.n_envs, observe)
         state = _module(spec, "outside").run(config, bar)
     return learned_digest(state)
