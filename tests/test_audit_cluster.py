@@ -80,6 +80,9 @@ def test_a_run_that_comes_no_further_is_given_up_and_the_others_go_on(tmp_path):
     assert launcher.submitted.count(SPEC.name) == 4
     assert (tmp_path / "smoke-b" / FINISHED).exists()
     assert any("3 jobs came no further" in line for line in lines)
+    # The third of them came further: that is enough.
+    given_up, launcher, _ = supervised(tmp_path / "b", {SPEC.name: [0, 0, 240, "end"]})
+    assert (given_up, len(launcher.submitted)) == ([], 4)
     # Who asks again gets the same number of tries.
     given_up, launcher, _ = supervised(tmp_path, {SPEC.name: [0, 0, 0]})
     assert (given_up, len(launcher.submitted)) == ([SPEC.name], 3)

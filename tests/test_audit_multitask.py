@@ -27,7 +27,7 @@ from audits.multitask.sources import (
 from audits.multitask.validation import validate
 from audits.paper import agents, session, training
 from audits.paper.errors import PaperError
-from audits.paper.files import CURVE, FINISHED
+from audits.paper.files import CURVE, FINISHED, write_run_file
 from audits.paper.job import RunJob
 from audits.paper.judgement import Verdict
 from core.tdmpc2 import dataset as stored
@@ -414,6 +414,17 @@ def short_episodes(out, spec):
     return Verdict.INCOMPLETE, "off protocol"
 
 
+def fewer_episodes(out, spec):
+    write_offline(out, changed(spec, eval_episodes=2), [300.0] * 5)
+    write_run_file(out / OFFLINE, spec, OFFLINE_RUNS.resolved(spec))
+    return Verdict.INCOMPLETE, "off protocol"
+
+
+def not_ended(out, spec):
+    (write_offline(out, spec, [300.0] * 5) / FINISHED).unlink()
+    return Verdict.INCOMPLETE, "the run on the dataset is at 60 of 60 updates"
+
+
 def a_record_too_few(out, spec):
     folder = write_offline(out, spec, [300.0] * 5)
     lines = (folder / CURVE).read_bytes().splitlines(keepends=True)
@@ -448,6 +459,8 @@ def another_source(out, spec):
         another_agent,
         of_another_dataset,
         short_episodes,
+        fewer_episodes,
+        not_ended,
         a_record_too_few,
         no_run,
         no_dataset,
@@ -481,7 +494,7 @@ def test_tasks_that_nobody_learned_are_not_judged_and_three_of_nineteen_may_be_s
     short = reached | {f"task{i}": [49.9] for i in range(3, 7)}
     found = judge(sources_with(*means), short, "", criteria())
     assert (found.verdict, found.passed) == (Verdict.FAIL, 12)
-    not_finite = reached | {"task18": [None]}
+    not_finite = reached | {"task18": [None, 400.0]}
     found = judge(sources_with(*means), not_finite, "", criteria())
     assert (found.verdict, found.judged) == (Verdict.INCOMPLETE, 15)
 
