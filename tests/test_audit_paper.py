@@ -187,14 +187,6 @@ OFF_PROTOCOL = {
         lambda root: drop_record(root, 11),
         "the record at 260,000 environment steps is not where one should be",
     ),
-    "a return that is no finite number": (
-        lambda root: change_record(root, 19, values=[500.0, None, 500.0, 500.0, 500.0]),
-        "at 400,000 environment steps, the return of seed 1 is no finite number",
-    ),
-    "a return that no task can give": (
-        lambda root: change_record(root, 19, values=[1001.0, 500.0, 500.0, 500.0, 500.0]),
-        "at 400,000 environment steps, the return of seed 0 is 1,001.0: returns of the control",
-    ),
     "a damaged file": (
         lambda root: (root / WALKER.name / CURVE).write_bytes(b"{}\n"),
         "curve.jsonl is damaged (line 1",
