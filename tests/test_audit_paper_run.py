@@ -1,6 +1,8 @@
 """Runs of a validation: begun, stopped, gone on with, finished; with and without training."""
 
 import json
+import subprocess
+import sys
 import time
 
 import pytest
@@ -231,6 +233,19 @@ def test_what_can_not_be_read_of_a_run_does_not_keep_the_others_from_being_shown
         assert (found.state, found.env_steps) == ("stopped", 1920)
     (folder / FINISHED).write_text("{}")
     assert status_of(SPEC, tmp_path, silent).remark == ""
+
+
+def test_a_run_whose_process_is_gone_from_this_machine_is_not_running(trained, tmp_path):
+    trained(until=1000)
+    killed(tmp_path)
+    assert status_of(SPEC, tmp_path).state == "running"
+    beat = tmp_path / FOLDER / PROGRESS
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        gone = json.loads(beat.read_bytes()) | {"pid": child.pid}
+    beat.write_text(json.dumps(gone))
+    assert status_of(SPEC, tmp_path).state == "stopped"
+    beat.write_text(json.dumps(gone | {"host": "another"}))
+    assert status_of(SPEC, tmp_path).state == "running"
 
 
 def test_a_clock_that_was_ahead_does_not_keep_a_run_running(trained, tmp_path):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from audits.paper.errors import PaperError
 from audits.paper.files import CURVE, FINISHED, PROGRESS, RUN, Record, read_lines, read_run_file
@@ -25,7 +27,8 @@ class RunStatus(msgspec.Struct, frozen=True):
     Attributes:
         run: Its name.
         state: finished, running, queued, stopped, damaged, or not started. A run counts as
-            running while its process has noted something in the last 15 minutes.
+            running while its process has noted something in the last 15 minutes, unless that
+            was on this machine, and the process is there no more.
         env_steps: Environment steps so far of each seed.
         budget: Of the run.
         seeds: How many.
@@ -80,12 +83,10 @@ def status_of(
     speed = beat.env_steps_per_second
     if speed is None and last and last.seconds:
         speed = spec.chunk / last.seconds
-    # Clocks of two machines differ, and one that is set may have been ahead by days.
-    silent = abs(time.time() - beat.at)
     if (folder / FINISHED).exists():
         state, env_steps, left = "finished", spec.budget, 0.0
     else:
-        state = "running" if silent < _SILENT else "queued" if queued else "stopped"
+        state = "running" if _at_work(beat) else "queued" if queued else "stopped"
         left = (spec.budget - env_steps) / speed if speed else None
     values = [value for value in last.values if value is not None] if last else []
     return RunStatus(
@@ -123,6 +124,13 @@ def _beat(folder: Path) -> _Beat:
         return msgspec.json.decode((folder / PROGRESS).read_bytes(), type=_Beat)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return _Beat()
+
+
+def _at_work(beat: _Beat) -> bool:
+    if beat.host == platform.node() and not psutil.pid_exists(beat.pid):
+        return False
+    # Clocks of two machines differ, and one that is set may have been ahead by days.
+    return abs(time.time() - beat.at) < _SILENT
 
 
 def _queued(job: JobRecord | None, alive: Callable[[JobRecord], bool] | None) -> tuple[bool, str]:
