@@ -80,7 +80,7 @@ def run(
         Small runs on an easy task that are off protocol: some 10,000 updates each, which a CPU
         can make before a GPU is asked for.
     smoke
-        Tiny runs that try the plumbing in a minute of a CPU.
+        Tiny runs that try the plumbing: each about a minute of a CPU.
     launcher
         local: jobs on this machine. slurm: in the queue. By default this process makes the
         runs, one after another.
