@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from deviations import d22_measurements as on
+from deviations.d3 import HEAD
+from parity.agreements.dreamerv3.entries import PINS
 from parity.agreements.dreamerv3.numerics import LOSS_REASON, LOSS_UNIT
 from parity.claims import AtLeast, AtMost, BitIdentical, Equals, Stated, Within
 from parity.comparisons import (
@@ -59,7 +61,7 @@ ROW = Entry(
         Source("dreamerv3-e3f0224", "embodied/jax/heads.py", "132-144"),
         Source("dreamerv3-e3f0224", "embodied/jax/outs.py", "285-309"),
     ),
-    pins=("dreamerv3-29eb964", "dreamerv3-2411f7d"),
+    pins=(*PINS, HEAD),
     normative="paper",
     status="reference bug",
     claims=(
@@ -242,7 +244,19 @@ ROW = Entry(
             on.flat_cases,
             on.noise_std,
             about="reference",
+            pins=PINS,
             stated=Stated("std ≈ 0.085", 0.084, 0.086),
+        ),
+        Claim(
+            "noise-std-head",
+            "So it is at e3f0224, of whose training the table states no figure.",
+            Within(0.9 * on.NOISE_STD, 1.1 * on.NOISE_STD, "value"),
+            "As for `noise-std`: the sum has the same form.",
+            ("dreamerv3.twohot_decode",),
+            on.flat_cases,
+            on.noise_std,
+            about="reference",
+            pins=(HEAD,),
         ),
         Claim(
             "noise-max",

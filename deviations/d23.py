@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from deviations.d3 import HEAD
+from parity.agreements.dreamerv3.entries import PINS
 from parity.claims import AtMost, Measurement, Stated, Within, measure_errors, measure_range
 from parity.comparisons import EPSILON, worst_of
 from parity.implementations import Implementation
@@ -118,7 +120,7 @@ ROW = Entry(
         Source("dreamerv3-2411f7d", "dreamerv3/nets.py", "873-884"),
         Source("dreamerv3-e3f0224", "embodied/jax/nets.py", "168-170"),
     ),
-    pins=("dreamerv3-29eb964", "dreamerv3-2411f7d"),
+    pins=(*PINS, HEAD),
     claims=(
         Claim(
             "factor",

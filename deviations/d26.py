@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from deviations.d3 import HEAD
+from parity.agreements.dreamerv3.entries import PINS
 from parity.claims import Equals, Measurement, Stated, Within, measure_errors
 from parity.comparisons import worst_of
 from parity.implementations import Implementation
@@ -130,8 +132,9 @@ ROW = Entry(
         Source("dreamerv3-29eb964", "embodied/run/train.py", "28"),
         Source("dreamerv3-2411f7d", "embodied/core/when.py", "26-42"),
         Source("dreamerv3-2411f7d", "embodied/run/train.py", "28"),
+        Source(HEAD, "embodied/run/train.py", "25"),
     ),
-    pins=("dreamerv3-29eb964", "dreamerv3-2411f7d"),
+    pins=(*PINS, HEAD),
     claims=(
         Claim(
             "reference-ratios",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deviations import d27_measurements as on
+from deviations.d3 import HEAD
 from deviations.d27_measurements import LENGTH, SIZE
 from parity.agreements.dreamerv3.entries import PINS
 from parity.agreements.dreamerv3.replay_measures import REPLAY, many_draws, stock_sizes
@@ -155,6 +156,6 @@ ROW = Entry(
         Source("dreamerv3-e3f0224", "embodied/core/replay.py", "77-118"),
         Source("dreamerv3-e3f0224", "embodied/core/replay.py", "171-191"),
     ),
-    pins=PINS,
+    pins=(*PINS, HEAD),
     claims=CLAIMS,
 )

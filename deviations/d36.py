@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from deviations.d3 import HEAD
 from deviations.eras import Side, asked
 from parity.agreements.dreamerv3.entries import PINS
 from parity.agreements.dreamerv3.replay_measures import (
@@ -70,10 +71,10 @@ CLAIMS = (
     ),
     _claim(
         "reference-later",
-        "At 29eb964 it is always the stored one.",
+        "At 29eb964 and e3f0224 it is always the stored one.",
         1,
         "reference",
-        pins=(MAY,),
+        pins=(MAY, HEAD),
         otherwise=True,
     ),
     _claim("core", "In the core it is always the stored one.", 1, "subject"),
@@ -86,8 +87,8 @@ ROW = Entry(
     title="Action of the replay context",
     reference=(
         "At 2411f7d the action before the first row that is trained on comes from the carry, which "
-        "holds the last action of the batch before. At 29eb964 it is the one stored with the row "
-        "of context."
+        "holds the last action of the batch before. At 29eb964 and e3f0224 it is the one stored "
+        "with the row of context."
     ),
     subject="The one stored with the row of context.",
     consequence=(
@@ -97,8 +98,9 @@ ROW = Entry(
     sources=(
         Source(APRIL, "dreamerv3/agent.py", "197"),
         Source(MAY, "dreamerv3/agent.py", "180-181"),
+        Source(HEAD, "dreamerv3/agent.py", "332-340"),
     ),
-    pins=PINS,
+    pins=(*PINS, HEAD),
     status="reference bug",
     claims=CLAIMS,
     ours=True,

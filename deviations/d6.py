@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from deviations.d3 import HEAD
 from parity.agreements.dreamerv3.entries import PINS
 from parity.agreements.dreamerv3.runs import RESUMED, interrupted, resumed
 from parity.claims import Equals, Measurement, Stated
@@ -97,6 +98,6 @@ ROW = Entry(
         Source("dreamerv3-e3f0224", "embodied/jax/agent.py", "340-353"),
         Source("dreamerv3-e3f0224", "embodied/core/replay.py", "295-309"),
     ),
-    pins=PINS,
+    pins=(*PINS, HEAD),
     claims=CLAIMS,
 )

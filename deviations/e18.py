@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from deviations import e18_measurements as on
-from deviations.e19 import BRAX, SUITE
+from deviations.e19 import BRAX, PINS, SUITE
+from deviations.eras import ALL
 from parity.claims import AtLeast, AtMost, Equals, Stated, Within
 from parity.registry import Claim, Entry, Source
+
+AGENTS = (*PINS, *ALL)
 
 _OPTION = "An option is what it is set to."
 _BOTH = (
@@ -14,6 +17,18 @@ _BOTH = (
 )
 
 CLAIMS = (
+    Claim(
+        "agents",
+        f"The program of either agent takes all of {len(on.NAMED)} tasks from dm_control's suite.",
+        Equals(len(on.NAMED), "tasks"),
+        "Calls are counted, in the suite's place.",
+        (on.ASKED,),
+        on.named_tasks,
+        on.from_the_suite,
+        about="reference",
+        pins=AGENTS,
+        stated=Stated("dm_control", len(on.NAMED), len(on.NAMED)),
+    ),
     Claim(
         "suite-iterations",
         "dm_control allows its solver at least 100 iterations in every one of 25 tasks.",
@@ -317,6 +332,6 @@ ROW = Entry(
         Source("tdmpc2-eece801", "tdmpc2/common/__init__.py", "33-36"),
         Source("tdmpc2-e9f5932", "tdmpc2/common/__init__.py", "33-36"),
     ),
-    pins=(SUITE, BRAX),
+    pins=(SUITE, BRAX, *AGENTS),
     claims=CLAIMS,
 )

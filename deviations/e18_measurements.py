@@ -18,6 +18,10 @@ TRAJECTORY = "environments.trajectory"
 RESET = "environments.reset_observations"
 OBSERVATION = "environments.observation"
 OFFERED = "environments.offered"
+ASKED = "environments.suite_asked"
+
+# DreamerV3 has no name for the domain that is left out: its own have one word, but for one.
+NAMED = tuple(task for task in DM_CONTROL.values() if not task.startswith("point_mass"))
 
 Cases = Callable[[np.random.Generator], Inputs]
 
@@ -88,6 +92,22 @@ _MISSING = (
     *("ReacherThreeHard", "CupSpin", "PendulumSpin"),
 )
 _THERE = "CartpoleBalance"
+
+
+def named_tasks(rng: np.random.Generator) -> Inputs:
+    """Every task that both agents have a name for."""
+    del rng
+    return {"variants": [{"task": task} for task in NAMED]}
+
+
+def from_the_suite(
+    subject: Implementation, reference: Implementation, inputs: Inputs
+) -> Measurement:
+    """Tasks that an agent's program takes from dm_control, and nothing else with them."""
+    del subject
+    answers = [reference(ASKED, **question) for question in inputs["variants"]]
+    taken = float(sum(bool(a["asked"] == 1 and a["others"] == 0) for a in answers))
+    return Measurement(taken, taken, len(answers))
 
 
 def _domain(task: str) -> str:

@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from parity.agreements.dreamerv3.entries import PINS
+from deviations.d3 import HEAD
+from deviations.eras import ALL, LATER
+from deviations.eras import PAPER_ERA as TDMPC2_PAPER_ERA
+from parity.agreements.dreamerv3.entries import PINS as PAPER_ERA
 from parity.claims import Equals, Measurement, Stated
 from parity.comparisons import Measure
 from parity.implementations import Implementation
@@ -19,22 +22,27 @@ ENDS = "environments.suite_ends"
 
 OTHER = "lqr/lqr_2_1"  # of dm_control alone, and it can terminate
 
+PINS = (*PAPER_ERA, HEAD)
 SUITE, BRAX = "dm_control-1.0.31", "playground-0.2.0"
 
 
-def _asked(repeat: int, ends: int, limit: int) -> Callable[[np.random.Generator], Inputs]:
-    """Two actions in an episode whose every step has a reward of its own, a power of two."""
+def _asked(
+    repeat: int, ends: int, limit: int, actions: int = 2
+) -> Callable[[np.random.Generator], Inputs]:
+    """Actions in an episode whose first steps have rewards of their own, powers of two."""
 
     def draw(rng: np.random.Generator) -> Inputs:
         del rng
-        rewards = np.exp2(np.arange(2 * repeat)).astype(np.float32)
-        asked = {"actions": 2, "repeat": repeat, "ends": ends, "limit": limit}
+        rewards = np.exp2(np.arange(actions * repeat) % 16).astype(np.float32)
+        asked = {"actions": actions, "repeat": repeat, "ends": ends, "limit": limit}
         return {**asked, "rewards": rewards}
 
     return draw
 
 
 terminating, cut_off = _asked(4, 2, 100), _asked(4, 0, 6)
+# TD-MPC2 takes every action twice, and plays 500 of them, 1,000 steps.
+_terminating_at_once, _cut_off_before = _asked(2, 1, 100), _asked(2, 0, 999, 500)
 
 
 def _both_ends(rng: np.random.Generator) -> Inputs:
@@ -133,6 +141,68 @@ CLAIMS = (
         stated=Stated("stops at the episode's end", 0, 0),
     ),
     Claim(
+        "tdmpc2-stops",
+        "In the paper's era TD-MPC2's repeat of two stops as well.",
+        Equals(0, "reward of later steps"),
+        _ADDED,
+        (REPEAT,),
+        _terminating_at_once,
+        _of("reference", _beyond),
+        about="reference",
+        pins=TDMPC2_PAPER_ERA,
+        stated=Stated("stops at the episode's end", 0, 0),
+    ),
+    Claim(
+        "tdmpc2-limit",
+        "Also where the simulation is cut off after 999 steps.",
+        Equals(0, "steps beyond the limit"),
+        _COUNTED,
+        (REPEAT,),
+        _cut_off_before,
+        _of("reference", _late),
+        about="reference",
+        pins=TDMPC2_PAPER_ERA,
+        stated=Stated("stops at the episode's end", 0, 0),
+    ),
+    Claim(
+        "tdmpc2-continues",
+        "From eece801 on it does not: both steps are made and paid, though the episode terminated "
+        "with the first.",
+        Equals(2, "reward of later steps"),
+        f"{_ADDED} (This simulation goes on; the suite's own would begin anew.)",
+        (REPEAT,),
+        _terminating_at_once,
+        _of("reference", _beyond),
+        about="reference",
+        pins=LATER,
+        otherwise=True,
+    ),
+    Claim(
+        "tdmpc2-forgets",
+        "Nor does it tell of the termination.",
+        Equals(1, "terminations lost"),
+        "The flag is set or it is not.",
+        (REPEAT,),
+        _terminating_at_once,
+        _of("reference", _untold),
+        about="reference",
+        pins=LATER,
+        otherwise=True,
+    ),
+    Claim(
+        "tdmpc2-beyond",
+        "An episode ends after 500 actions, whatever the simulation says: where that cuts it off "
+        "after 999 steps, another one is made.",
+        Equals(1, "steps beyond the limit"),
+        _COUNTED,
+        (REPEAT,),
+        _cut_off_before,
+        _of("reference", _late),
+        about="reference",
+        pins=LATER,
+        otherwise=True,
+    ),
+    Claim(
         "brax-continues",
         "brax's wrapper adds the rewards of all four repeats, though the episode terminated with "
         "the second.",
@@ -219,7 +289,10 @@ ROW = Entry(
     agent="both",
     kind="deviation",
     title="Action repeat at the episode's end",
-    reference="dm_control's action repeat stops at the episode's end.",
+    reference=(
+        "dm_control's action repeat stops at the episode's end. Measured: TD-MPC2's does not from "
+        "eece801 on."
+    ),
     subject=(
         "brax's EpisodeWrapper repeat continues after a termination. Measured: so it does, and "
         "the core does not use it: its own repeat stops as the reference's."
@@ -231,7 +304,9 @@ ROW = Entry(
         Source("dreamerv3-e3f0224", "embodied/core/wrappers.py", "63-73"),
         Source("tdmpc2-b67b21c", "tdmpc2/envs/dmcontrol.py", "37-47"),
         Source("tdmpc2-5f6fade", "tdmpc2/envs/dmcontrol.py", "36-46"),
+        Source("tdmpc2-eece801", "tdmpc2/envs/dmcontrol.py", "54-60"),
+        Source("tdmpc2-e9f5932", "tdmpc2/envs/dmcontrol.py", "54-60"),
     ),
-    pins=(*PINS, BRAX, SUITE),
+    pins=(*PINS, *ALL, BRAX, SUITE),
     claims=CLAIMS,
 )

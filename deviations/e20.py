@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deviations.e19 import BRAX, SUITE
-from parity.agreements.dreamerv3.entries import PINS
+from deviations.e19 import BRAX, PINS, SUITE
+from deviations.eras import ALL
 from parity.claims import Equals, Measurement, Stated
 from parity.comparisons import Measure
 from parity.implementations import Implementation
@@ -105,6 +105,18 @@ CLAIMS = (
         stated=Stated("every episode", EPISODES, EPISODES),
     ),
     Claim(
+        "reference-trainer",
+        "TD-MPC2's trainer does, too.",
+        Equals(EPISODES, "different starts of 5 episodes"),
+        "The environment numbers its resets.",
+        (STARTS,),
+        _restarts(full=False),
+        _different("reference"),
+        about="reference",
+        pins=ALL,
+        stated=Stated("every episode", EPISODES, EPISODES),
+    ),
+    Claim(
         "core",
         "The core's collector resets freshly at every episode's end.",
         Equals(EPISODES, "different starts of 5 episodes"),
@@ -179,6 +191,6 @@ ROW = Entry(
         "true."
     ),
     consequence="None with the default environment stack.",
-    pins=(*PINS, BRAX, SUITE),
+    pins=(*PINS, *ALL, BRAX, SUITE),
     claims=CLAIMS,
 )

@@ -45,3 +45,29 @@ def figures(side: Side, operation: str, read: Figures) -> Measure:
         return Measurement(float(values.min()), float(values.max()), values.size)
 
     return measure
+
+
+SERVED = "tdmpc2.served_tasks"
+SERVED_REASON = "An assertion refuses, or none does; an agent of one task must be served."
+
+
+def served_cases(rng: np.random.Generator) -> Inputs:
+    """An agent of one task, as a control, and one of three."""
+    del rng
+    return {"variants": [{"tasks": 0}, {"tasks": 3}]}
+
+
+def served(what: str) -> Measure:
+    """Of one attempt with an agent of several tasks, how many the reference does not refuse.
+
+    Args:
+        what: "planned" or "updated".
+    """
+
+    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+        del subject
+        control, several = (int(reference(SERVED, **q)[what]) for q in questions(SERVED, inputs))
+        went = float(several) if control else np.nan
+        return Measurement(went, went, 1, inputs)
+
+    return measure

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from deviations.eras import (
+    ALL,
+    BETWEEN,
+    FIRST,
+    HEAD,
+    PAPER,
+    SERVED,
+    SERVED_REASON,
+    served,
+    served_cases,
+)
 from parity.claims import AtMost, Equals, Measurement, Stated
 from parity.comparisons import compare, in_epsilon
 from parity.implementations import Implementation
@@ -11,6 +22,7 @@ from parity.operations import Inputs
 from parity.registry import Claim, Entry, Source
 
 EVALUATED = "tdmpc2.evaluated_task"
+_PLANNING = (FIRST, PAPER, HEAD)
 ACTING = 1
 _ROUNDED = 5e-7  # of a norm: see `reference-length`
 _NORMS = np.asarray([2, 1.5, 3])
@@ -63,6 +75,7 @@ CLAIMS = (
         _written,
         about="reference",
         stated=Stated("persisted in place", 1, 1),
+        pins=_PLANNING,
     ),
     Claim(
         "reference-length",
@@ -74,6 +87,7 @@ CLAIMS = (
         _long_vectors,
         _length,
         about="reference",
+        pins=_PLANNING,
     ),
     Claim(
         "core",
@@ -96,6 +110,31 @@ CLAIMS = (
         _long_vectors,
         compare(EVALUATED, "read", in_epsilon),
         stated=Stated("The renormalisation is applied", 0, 4),
+        pins=_PLANNING,
+    ),
+    Claim(
+        "reference-between",
+        "At eece801 an agent of several tasks can not plan, and so not be evaluated: its "
+        "termination head asserts that there is one task.",
+        Equals(0, "of 1 plan"),
+        SERVED_REASON,
+        (SERVED,),
+        served_cases,
+        served("planned"),
+        about="reference",
+        pins=(BETWEEN,),
+        otherwise=True,
+    ),
+    Claim(
+        "reference-elsewhere",
+        "At the other commits it can.",
+        Equals(1, "of 1 plan"),
+        SERVED_REASON,
+        (SERVED,),
+        served_cases,
+        served("planned"),
+        about="reference",
+        pins=_PLANNING,
     ),
 )
 
@@ -117,8 +156,7 @@ ROW = Entry(
         Source("tdmpc2-eece801", "tdmpc2/common/world_model.py", "96"),
         Source("tdmpc2-e9f5932", "tdmpc2/common/world_model.py", "96"),
     ),
-    # At eece801 no agent of several tasks can plan: its termination head asserts that there is one.
-    pins=("tdmpc2-b67b21c", "tdmpc2-5f6fade", "tdmpc2-e9f5932"),
+    pins=ALL,
     status="reference bug",
     claims=CLAIMS,
 )

@@ -16,6 +16,8 @@ SLICES, CAPACITY, PLANNED, LOSS, RUN = (
     f"tdmpc2.{name}"
     for name in ("row_slices", "row_capacity", "planned_values", "episodic_loss", "episodic_run")
 )
+PARTS = "tdmpc2.episodic_parts"
+NAMED = ("option", "head", "column")
 
 H, TRAJECTORIES, CUT = 3, 8, 4
 SEED_STEPS, TICKS, LENGTH = 24, 40, 3
@@ -58,6 +60,21 @@ def _beginnings(inputs: Inputs) -> np.ndarray:
     index = np.cumsum(rows)[:, None] - rows[:, None] + np.arange(inputs["longest"])
     held = index >= rows.sum() - inputs["capacity"]
     return held & (np.arange(inputs["longest"]) < rows[:, None] - inputs["horizon"])
+
+
+def nothing(rng: np.random.Generator) -> Inputs:
+    """No question has to be drawn."""
+    del rng
+    return {}
+
+
+def parts(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """How many parts of an episodic mode the reference has; nothing, if its rows are empty."""
+    del subject
+    answer = reference(PARTS, **inputs)
+    found = [name for name in NAMED if answer[name]]
+    count = float(len(found)) if answer["observation"] else np.nan
+    return Measurement(count, count, len(NAMED), note=", ".join(found))
 
 
 def shares(side: str) -> Measure:

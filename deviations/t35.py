@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from deviations.eras import FIRST, HEAD, PAPER, Figures, figures
+from deviations.eras import (
+    ALL,
+    BETWEEN,
+    FIRST,
+    HEAD,
+    PAPER,
+    SERVED,
+    SERVED_REASON,
+    Figures,
+    figures,
+    served,
+    served_cases,
+)
 from parity.agreements.measures import fixed, uniform
 from parity.claims import Equals, Tolerance, Within
 from parity.operations import Answer, Inputs
@@ -108,6 +120,30 @@ CLAIMS = (
         pins=(FIRST, PAPER),
         otherwise=True,
     ),
+    Claim(
+        "reference-between",
+        "At eece801 an agent of several tasks can not be updated: its termination head asserts "
+        "that there is one task.",
+        Equals(0, "of 1 update"),
+        SERVED_REASON,
+        (SERVED,),
+        served_cases,
+        served("updated"),
+        about="reference",
+        pins=(BETWEEN,),
+        otherwise=True,
+    ),
+    Claim(
+        "reference-head-updates",
+        "At e9f5932 it can.",
+        Equals(1, "of 1 update"),
+        SERVED_REASON,
+        (SERVED,),
+        served_cases,
+        served("updated"),
+        about="reference",
+        pins=(HEAD,),
+    ),
     _claim(
         "core",
         "In the core the policy's loss does not move the vectors of the tasks.",
@@ -148,10 +184,11 @@ ROW = Entry(
     sources=(
         Source(FIRST, "tdmpc2/common/world_model.py", "67-69"),
         Source(PAPER, "tdmpc2/common/world_model.py", "66-68"),
+        Source(BETWEEN, "tdmpc2/common/world_model.py", "136"),
         Source(HEAD, "tdmpc2/tdmpc2.py", "219-230"),
         Source(HEAD, "tdmpc2/tdmpc2.py", "306-310"),
     ),
-    pins=(FIRST, PAPER, HEAD),
+    pins=ALL,
     status="reference bug",
     claims=CLAIMS,
     ours=True,

@@ -27,7 +27,7 @@ def references():
 
 
 def verdict(references, entry, claim, subject):
-    reference = None if claim.about == "subject" else references(entry.pins[0])
+    reference = None if claim.about == "subject" else references(entry.pins_of(claim)[0])
     return outcome(entry, claim, subject, reference, claim.cases(entry.rng(claim)))
 
 

@@ -22,6 +22,7 @@ from reference_harness.dreamerv3 import (
     returns,
     rows,
     runs,
+    suites,
 )
 
 OPERATIONS = {
@@ -42,4 +43,5 @@ OPERATIONS = {
     **policies.OPERATIONS,
     **optimizer.OPERATIONS,
     **gradients.OPERATIONS,
+    **suites.OPERATIONS,
 }

@@ -21,13 +21,15 @@ SEED = np.zeros(2, np.uint32)
 
 
 @functools.cache
-def _defaults():
+def defaults():
+    """The stock configuration."""
     path = pathlib.Path(main.__file__).parent / "configs.yaml"
     return elements.Config(ruamel.yaml.YAML(typ="safe").load(path.read_text())["defaults"])
 
 
 @contextlib.contextmanager
-def _computing_in(dtype):
+def computing_in(dtype):
+    """The networks compute in it."""
     stock, nets.COMPUTE_DTYPE = nets.COMPUTE_DTYPE, getattr(jnp, dtype)
     try:
         yield
@@ -38,8 +40,8 @@ def _computing_in(dtype):
 @functools.cache
 def _decoder(keys, units):
     """(from a state, features and observations by key to loss and clipped gradients, a state)."""
-    settings = {**_defaults().agent.dec.simple, "layers": 1, "units": units}
-    clip = opt.clip_by_agc(_defaults().agent.opt.agc)
+    settings = {**defaults().agent.dec.simple, "layers": 1, "units": units}
+    clip = opt.clip_by_agc(defaults().agent.opt.agc)
     spaces = {name: elements.Space(np.float32, (size,)) for name, size in keys}
     decoder = rssm.Decoder(spaces, **settings, name="dec")
 
@@ -74,7 +76,7 @@ def decoder_gradient(features, observation, hidden, kernel, bias, first):
     cuts = {"position": slice(0, first), "velocity": slice(first, size)}
     cuts = cuts if first else {"vector": slice(0, size)}
     keys = tuple((name, cut.stop - cut.start) for name, cut in cuts.items())
-    with _computing_in("float32"):
+    with computing_in("float32"):
         call, fresh = _decoder(keys, hidden.shape[1])
         state = dict(fresh(features.shape[-1]))
         outputs = [name for name in state if name.endswith("/pred/kernel")]
@@ -106,9 +108,9 @@ def _bits(dtypes):
 
 def default_precision():
     """See `dreamerv3.default_precision`."""
-    settings, flags = _defaults().agent, jnp.zeros((1, 1), bool)
+    settings, flags = defaults().agent, jnp.zeros((1, 1), bool)
     spaces = {"vector": elements.Space(np.float32, (3,))}
-    with _computing_in(_defaults().jax.compute_dtype):
+    with computing_in(defaults().jax.compute_dtype):
         encoder = rssm.Encoder(spaces, **{**settings.enc.simple, "units": 4}, name="enc")
         scalar = elements.Space(np.float32, ())
         heads = [
@@ -141,7 +143,7 @@ def default_precision():
 
 def low_precision_norm(x, scale):
     """See `dreamerv3.low_precision_norm`."""
-    with _computing_in("bfloat16"):
+    with computing_in("bfloat16"):
 
         def once(values):
             return nets.Norm("rms", name="norm")(values)

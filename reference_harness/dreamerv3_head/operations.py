@@ -3,6 +3,24 @@
 Runs inside the side environment.
 """
 
-from reference_harness.dreamerv3_head import events, networks, reports
+from reference_harness.dreamerv3 import suites
+from reference_harness.dreamerv3_head import (
+    checkpoints,
+    episodes,
+    events,
+    networks,
+    numerics,
+    replay,
+    reports,
+)
 
-OPERATIONS = {**events.OPERATIONS, **networks.OPERATIONS, **reports.OPERATIONS}
+OPERATIONS = {
+    **numerics.OPERATIONS,
+    **networks.OPERATIONS,
+    **replay.OPERATIONS,
+    **events.OPERATIONS,
+    **reports.OPERATIONS,
+    **checkpoints.OPERATIONS,
+    **episodes.OPERATIONS,
+    **suites.OPERATIONS,
+}

@@ -1,6 +1,7 @@
-"""Episodes that may end by themselves, answered by nicklashansen/tdmpc2 from eece801 on.
+"""Episodes that may end by themselves, answered by nicklashansen/tdmpc2.
 
-Runs inside the side environment.
+Runs inside the side environment. There is an episodic mode from eece801 on; at the other pins
+`episodic_parts` says that there is none, and plans are made without.
 """
 
 from __future__ import annotations
@@ -20,12 +21,34 @@ from reference_harness.tdmpc2.seeding import Still, wrapper
 from reference_harness.tdmpc2.stock import Quiet
 from reference_harness.tdmpc2.surroundings import Facade, array, given, replaced, tensor
 
+_SMALL = {**SMALL, "latent_dim": 8, "simnorm_dim": 8}
 
-def _settings(**settings):
-    if not agent.EPISODIC:
+
+def _settings(episodic=True, **settings):
+    if episodic and not agent.EPISODIC:
         raise ValueError("the reference at this pin has no episodic mode")
-    small = {**SMALL, "latent_dim": 8, "simnorm_dim": 8}
-    return agent.config(**{**small, "episodic": True, **settings})
+    mode = {"episodic": episodic} if agent.EPISODIC else {}
+    return agent.config(**{**_SMALL, **mode, **settings})
+
+
+def episodic_parts():
+    """Looks for them whatever the pin, in an agent that is asked to have the mode."""
+    model = agent.build_model(agent.config(**_SMALL, episodic=True))
+    trainer = online_trainer.OnlineTrainer(
+        cfg=agent.config(**_SMALL),
+        env=wrapper.TensorWrapper(Still(2)),
+        agent=Counting(),
+        buffer=Quiet(),
+        logger=Quiet(),
+    )
+    row = set(trainer.to_td(torch.zeros(4)).keys())
+    found = {
+        "option": hasattr(agent.config(**_SMALL), "episodic"),
+        "head": any("termination" in name for name, _ in model.named_modules()),
+        "column": "terminated" in row,
+        "observation": "obs" in row,
+    }
+    return {name: np.asarray(there, np.int64) for name, there in found.items()}
 
 
 def _on_a_cpu():
@@ -94,7 +117,8 @@ def planned_values(rewards, ends, values, discount, episodic):
     model.reward = lambda z, action, task: next(paid)[:, None]
     model.next = lambda z, action, task: z
     model.termination = lambda z, task: next(over)[:, None]
-    model.pi = lambda z, task: (torch.zeros(N, 2), {})
+    acts = torch.zeros(N, 2)
+    model.pi = lambda z, task: (acts, {}) if agent.EPISODIC else (None, acts, None, None)
     model.Q = lambda z, action, task, return_type: tensor(values)[:, None]
     # What the heads put out are the numbers themselves.
     decoded = Facade(stock.math, two_hot_inv=lambda x, cfg: x)
@@ -209,6 +233,7 @@ def episodic_run(ticks, seed_steps, length, limit, envs, horizon):
 
 
 OPERATIONS = {
+    "tdmpc2.episodic_parts": episodic_parts,
     "tdmpc2.row_slices": row_slices,
     "tdmpc2.row_capacity": row_capacity,
     "tdmpc2.planned_values": planned_values,

@@ -7,6 +7,7 @@ and classes; the modules joined here only build them, feed them and read them.
 from reference_harness.tdmpc2 import (
     checkpoints,
     ends,
+    episodes,
     episodic,
     evaluation,
     events,
@@ -38,4 +39,5 @@ OPERATIONS = {
     **evaluation.OPERATIONS,
     **ends.OPERATIONS,
     **episodic.OPERATIONS,
+    **episodes.OPERATIONS,
 }

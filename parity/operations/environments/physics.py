@@ -89,7 +89,19 @@ OFFERED = Operation(
     (Array("offered", "", "bool", "whether there is"),),
 )
 
+SUITE_ASKED = Operation(
+    "environments.suite_asked",
+    "Which task dm_control's suite is asked for when an agent's own program makes an environment. "
+    "A stand-in for the suite notes it",
+    (TASK,),
+    (
+        Array("asked", "", "int64", "how often it is asked for the task"),
+        Array("others", "", "int64", "how often for another"),
+    ),
+)
+
 OPERATIONS = (
+    SUITE_ASKED,
     PHYSICS_OPTIONS,
     SUITE_STARTS,
     SUITE_ENDS,

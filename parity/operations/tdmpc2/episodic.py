@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from parity.operations import Array, Operation, Setting
 
+EPISODIC_PARTS = Operation(
+    "tdmpc2.episodic_parts",
+    "What there is for episodes that may end by themselves, in a reference that has such a mode "
+    "or not",
+    (),
+    (
+        Array("option", "", "int64", "whether its configuration has the mode"),
+        Array("head", "", "int64", "whether an agent that is asked for it has a head of ends"),
+        Array("column", "", "int64", "whether the trainer's rows say which step terminated"),
+        Array("observation", "", "int64", "whether they have what was observed; they must"),
+    ),
+)
+
 ROW_SLICES = Operation(
     "tdmpc2.row_slices",
     "Slices of H steps, with the H + 1 rows around them, drawn from a replay of single rows that "
@@ -103,4 +116,11 @@ EPISODIC_RUN = Operation(
     ),
 )
 
-OPERATIONS = (ROW_SLICES, ROW_CAPACITY, PLANNED_VALUES, EPISODIC_LOSS, EPISODIC_RUN)
+OPERATIONS = (
+    EPISODIC_PARTS,
+    ROW_SLICES,
+    ROW_CAPACITY,
+    PLANNED_VALUES,
+    EPISODIC_LOSS,
+    EPISODIC_RUN,
+)

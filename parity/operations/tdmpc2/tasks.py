@@ -23,6 +23,17 @@ MULTITASK_WIDTHS = Operation(
     ),
 )
 
+SERVED_TASKS = Operation(
+    "tdmpc2.served_tasks",
+    "Whether a small agent with fresh parameters plans an action and makes an update, or an "
+    "assertion of its own refuses",
+    (Setting("tasks", int, "how many it has; 0 for one without vectors of tasks"),),
+    (
+        Array("planned", "", "int64", "whether it plans"),
+        Array("updated", "", "int64", "whether it is updated"),
+    ),
+)
+
 EVALUATED_TASK = Operation(
     "tdmpc2.evaluated_task",
     "One action of an evaluation in an agent of K tasks, whose table of vectors is given; all "
@@ -59,4 +70,4 @@ TASK_VECTORS = Operation(
     ),
 )
 
-OPERATIONS = (MULTITASK_WIDTHS, EVALUATED_TASK, TASK_VECTORS)
+OPERATIONS = (MULTITASK_WIDTHS, SERVED_TASKS, EVALUATED_TASK, TASK_VECTORS)
