@@ -107,6 +107,15 @@ def test_every_figure_of_the_table_is_in_the_row(entry_id):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+def test_at_every_pin_of_its_agents_a_row_asks_the_reference(row):
+    from parity.results import entry_text
+
+    named = {*entry_text(row).asked, *row.pins, *(source.pin for source in row.sources)}
+    asked = {pin for claim in row.claims if claim.about != "subject" for pin in row.pins_of(claim)}
+    assert named <= asked
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 def test_sources_and_pins_name_pins_that_exist(row):
     from reference_harness.pins import PINS, find_pin
 
