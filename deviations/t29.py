@@ -8,7 +8,8 @@ import numpy as np
 
 from deviations import several
 from deviations import t29_measurements as measured
-from deviations.eras import ALL, BETWEEN, FIRST, HEAD, LATER, PAPER, PAPER_ERA
+from deviations.eras import ALL, BETWEEN, FIRST, HEAD, LATER, PAPER
+from deviations.t29_eras import WITH_THE_MODE, WITHOUT_THE_MODE
 from parity.agreements.tdmpc2 import AGREEMENTS
 from parity.claims import AtMost, Equals, Stated, Within
 from parity.operations import Inputs
@@ -59,22 +60,8 @@ _TARGETS = _AGREED["tdmpc2-td-targets-terminated/equal"]
 _LOSS = _AGREED["tdmpc2-termination-loss/loss"]
 _PLAN = _AGREED["tdmpc2-plan-episodic/values"]
 
-_PARTS = "An option, a head, a column: each is there or it is not."
-_OF_PARTS = f"of {len(measured.NAMED)} parts"
-
 # What is asked of the reference's episodic mode, which is there from eece801 on.
 _OF_THE_MODE = (
-    Claim(
-        "reference-parts",
-        "The reference has an option for the mode, a head that predicts ends, and rows that say "
-        "which step terminated an episode.",
-        Equals(len(measured.NAMED), _OF_PARTS),
-        _PARTS,
-        (measured.PARTS,),
-        measured.nothing,
-        measured.parts,
-        about="reference",
-    ),
     Claim(
         "reference-shares",
         "Of episodes of 3, 4, 5, 10 and 50 rows, the reference never samples the first and each "
@@ -341,36 +328,10 @@ _OF_THE_MODE = (
     ),
 )
 
-_WITHOUT_THE_MODE = (
-    Claim(
-        "reference-paper",
-        "In the paper's era there is none of the three.",
-        Equals(0, _OF_PARTS),
-        _PARTS,
-        (measured.PARTS,),
-        measured.nothing,
-        measured.parts,
-        about="reference",
-        pins=PAPER_ERA,
-        otherwise=True,
-    ),
-    Claim(
-        "reference-paper-plan",
-        "A plan of the paper's era counts all that follows, since nothing predicts an end.",
-        Equals(0, f"of {measured.TRAJECTORIES} trajectories"),
-        _DECIDED,
-        (measured.PLANNED,),
-        measured.trajectories(episodic=False),
-        measured.cut_off("reference"),
-        about="reference",
-        pins=PAPER_ERA,
-        otherwise=True,
-    ),
-)
-
 CLAIMS = (
+    WITH_THE_MODE,
     *(dataclasses.replace(claim, pins=claim.pins or LATER) for claim in _OF_THE_MODE),
-    *_WITHOUT_THE_MODE,
+    *WITHOUT_THE_MODE,
 )
 
 ROW = Entry(
