@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deviations import d27_measurements as on
+from deviations import resumed
 from deviations.d3 import HEAD
 from deviations.d27_measurements import LENGTH, SIZE
 from parity.agreements.dreamerv3.entries import PINS
@@ -93,6 +94,36 @@ CLAIMS = (
         about="subject",
         core_only=True,
         stated=Stated("together", 0, 0),
+    ),
+    Claim(
+        "core-grows",
+        "A run of 9 rows of each environment that is resumed, and resumed again, has room for all "
+        "23 rows in the end, and draws from all of them.",
+        Equals(resumed.ENDS[-1], "rows"),
+        "They are counted; 512 draws leave none of 40 beginnings out by accident.",
+        (resumed.ROWS,),
+        resumed.sequences(),
+        resumed.room,
+        about="subject",
+        core_only=True,
+        stated=Stated(
+            "a resumed run grows a run-clamped ring to its total length",
+            resumed.ENDS[-1],
+            resumed.ENDS[-1],
+        ),
+    ),
+    Claim(
+        "core-calls",
+        "It draws the same sequences, with the same latents before them and as many from the "
+        "queue, as a run in one call.",
+        Equals(0, "numbers apart"),
+        resumed.BITS,
+        (resumed.ROWS,),
+        resumed.sequences(),
+        resumed.apart(resumed.ROWS),
+        about="subject",
+        core_only=True,
+        stated=Stated("in one run or split into resumed calls", 0, 0),
     ),
     Claim(
         "neglected-queue",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from deviations import resumed
 from parity.claims import Equals, Measurement, Stated, Within
 from parity.comparisons import Measure, questions
 from parity.implementations import Implementation
@@ -51,6 +52,18 @@ def _multiples(rng: np.random.Generator) -> Inputs:
     return {"variants": [{**c, "steps": max(c["steps"], c["buffer_size"])} for c in whole]}
 
 
+def _roomy(rng: np.random.Generator) -> Inputs:
+    """Runs that are shorter than their replay is asked to be, with any remainder."""
+    cases = _of_one(rng)["variants"]
+    return {"variants": [{**c, "buffer_size": c["steps"] + int(rng.integers(500))} for c in cases]}
+
+
+def _short(rng: np.random.Generator) -> Inputs:
+    """A tenth of the replay of the control suite."""
+    del rng
+    return {**_DMC, "steps": 100_000}
+
+
 def _filled(question: Inputs) -> int:
     """Steps that the replay has to hold."""
     return min(question["buffer_size"], question["steps"])
@@ -81,6 +94,12 @@ def _from_ceiling(answer: Answer, question: Inputs) -> float:
     return float(answer["episodes"]) - n * -(-_filled(question) // (question["length"] * n))
 
 
+def _lost(answer: Answer, question: Inputs) -> float:
+    """Episodes that are whole when the run ends, and no longer in the replay."""
+    ended = question["steps"] // question["length"]
+    return float(ended - min(ended, int(answer["episodes"])))
+
+
 def _staged_rounds(answer: Answer, question: Inputs) -> float:
     return float(answer["staged"]) / question["envs"]
 
@@ -93,6 +112,17 @@ def _more(subject: Implementation, reference: Implementation, inputs: Inputs) ->
     )
     more = np.subtract(ours, theirs)
     return Measurement(float(more.min()), float(more.max()), len(more), inputs)
+
+
+def _otherwise(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """Episodes that one side can sample when the run ends, and the other can not."""
+    found = []
+    for question in questions(CAPACITY, inputs):
+        ours, theirs = (
+            _lost(side(CAPACITY, **question), question) for side in (subject, reference)
+        )
+        found.append(abs(ours - theirs))
+    return Measurement(min(found), max(found), len(found), inputs)
 
 
 _WHOLE = "Whole numbers."
@@ -195,6 +225,58 @@ CLAIMS = (
         pins=(FIRST,),
         core_only=True,
         stated=Stated("at most one more round", 0, 1),
+    ),
+    Claim(
+        "never-full",
+        "In a run that is not longer than buffer_size, every episode that has ended can be sampled "
+        "from both to the end.",
+        Equals(0, "episodes that only one of them has lost"),
+        _WHOLE + " An episode that the run's end cuts off is sampled from neither.",
+        (CAPACITY,),
+        _roomy,
+        _otherwise,
+        pins=(FIRST,),
+        core_only=True,
+        stated=Stated("Identical whenever the run never fills the buffer", 0, 0),
+    ),
+    Claim(
+        "reference-never-full",
+        "From 5f6fade on, such a run loses its first rows before it ends: its replay has one for "
+        "each of 100,000 steps, and 200 episodes have 100,200.",
+        Equals(1, "episodes lost, in part"),
+        _WHOLE,
+        (CAPACITY,),
+        _short,
+        _asked("reference", _lost),
+        about="reference",
+        pins=LATER,
+        stated=Stated("Identical whenever the run never fills the buffer", 0, 0),
+    ),
+    Claim(
+        "core-calls",
+        "A run in three calls, whose replay grows with each and is carried on in the middle of an "
+        "episode, draws the same slices as the run in one.",
+        Equals(0, "numbers apart"),
+        resumed.BITS,
+        (resumed.SLICES,),
+        resumed.slices(episodic=False),
+        resumed.apart(resumed.SLICES),
+        about="subject",
+        core_only=True,
+        stated=Stated("replays exactly what the uninterrupted run does", 0, 0),
+    ),
+    Claim(
+        "core-staging",
+        "A full replay is sampled from all rounds that it is to hold, and not from the one that is "
+        "being written.",
+        Equals(0, "beginnings otherwise"),
+        "512 draws leave none of 18 out by accident.",
+        (resumed.SLICES,),
+        resumed.slices(episodic=False, ends=(23,), buffer_size=24),
+        resumed.strayed(resumed.SLICES),
+        about="subject",
+        core_only=True,
+        stated=Stated("one staging round that is written in place and never sampled", 0, 0),
     ),
 )
 

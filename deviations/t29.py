@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from deviations import several
+from deviations import resumed, several
 from deviations import t29_measurements as measured
 from deviations.eras import ALL, BETWEEN, FIRST, HEAD, LATER, PAPER
 from deviations.t29_eras import WITH_THE_MODE, WITHOUT_THE_MODE
@@ -131,6 +131,31 @@ _OF_THE_MODE = (
         about="subject",
         core_only=True,
         stated=Stated("per-environment rings written in lockstep", 0, 5),
+    ),
+    Claim(
+        "core-running",
+        "The rows of a running episode take the place of the oldest ones, and are not sampled.",
+        Equals(0, "beginnings otherwise"),
+        "512 draws leave none of 10 out by accident.",
+        (resumed.SLICES,),
+        resumed.slices(episodic=True, ends=(23,), buffer_size=28),
+        resumed.strayed(resumed.SLICES),
+        about="subject",
+        core_only=True,
+        stated=Stated("the running episode's rows included", 0, 0),
+    ),
+    Claim(
+        "core-calls",
+        "A run in three calls, whose rings grow with each and are carried on in the middle of an "
+        "episode, draws the same slices as the run in one.",
+        Equals(0, "numbers apart"),
+        resumed.BITS,
+        (resumed.SLICES,),
+        resumed.slices(episodic=True),
+        resumed.apart(resumed.SLICES),
+        about="subject",
+        core_only=True,
+        stated=Stated("a resumed run moves the carried rows into its own rings", 0, 0),
     ),
     Claim(
         "reference-refuses",

@@ -20,6 +20,7 @@ from deviations.faults.dreamerv3 import (
     replay,
     replay_contexts,
     replay_sizes,
+    resumed,
     returns,
     rows,
     runs,
@@ -51,4 +52,5 @@ FAULTS: tuple[Fault, ...] = (
     *replay_contexts.FAULTS,
     *targets.FAULTS,
     *replay_sizes.FAULTS,
+    *resumed.FAULTS,
 )

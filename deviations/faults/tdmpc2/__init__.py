@@ -16,6 +16,7 @@ from deviations.faults.tdmpc2 import (
     plans_to_ends,
     policies,
     replay,
+    resumed,
     runs,
     schedule,
     several,
@@ -43,4 +44,5 @@ FAULTS: tuple[Fault, ...] = (
     *ends.FAULTS,
     *plans_to_ends.FAULTS,
     *several.FAULTS,
+    *resumed.FAULTS,
 )

@@ -62,4 +62,27 @@ REPLAY_SIZE = Operation(
     (Array("held", "", "int64", "how much it holds"),),
 )
 
-OPERATIONS = (REPLAY, REPLAY_SIZE)
+RESUMED_REPLAY = Operation(
+    "dreamerv3.resumed_replay",
+    "A batch drawn at the end of a run of N environments that is made in one call or in several. "
+    "The first call begins with an empty replay, each other one with that of the call before, and "
+    "has a replay of the size that a run to its own end has. Row t of environment n sees (n, t), "
+    "and its latents hold t. Sequences are those of `dreamerv3.replay`",
+    (
+        Array("ends", "K", "int64", "of each call: rows of every environment by then"),
+        Setting("envs", int, "N"),
+        Setting("limit", int, "how much the run is asked to hold of all environments together"),
+        Setting("batch", int, "B", axis="B"),
+        Setting("length", int, "T", axis="T"),
+        Setting("seed", int, "of the draws"),
+    ),
+    (
+        Array("held", "", "int64", "rows of each environment that the last call has room for"),
+        Array("environment", "B", "int64", "whose sequence it is"),
+        Array("step", "B T", "int64", "t of each of its rows to train on"),
+        Array("context", "B", "int64", "what the latents of its context row hold"),
+        Array("online", "B", "int64", "whether it comes from the queue"),
+    ),
+)
+
+OPERATIONS = (REPLAY, REPLAY_SIZE, RESUMED_REPLAY)
