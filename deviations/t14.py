@@ -12,7 +12,7 @@ from parity.implementations import Implementation
 from parity.operations import Inputs
 from parity.registry import Claim, Entry, Source
 
-WIDTHS = "tdmpc2.multitask_widths"
+WIDTHS, TASKS = "tdmpc2.multitask_widths", "tdmpc2.task_set"
 SIZES = (1, 5, 19, 48, 317)
 NARROW = (5, 19, 48)
 
@@ -50,6 +50,21 @@ def _differing(subject: Implementation, reference: Implementation, inputs: Input
                 at = f"{question['tasks']} at {question['size']}M"
                 notes.append(f"{name} of {at}: {theirs[name]} and {ours[name]}")
     return Measurement(float(wrong), float(wrong), compared, inputs, "; ".join(notes))
+
+
+def _mt30(rng: np.random.Generator) -> Inputs:
+    del rng
+    return {"tasks": "mt30"}
+
+
+def _shared(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """Tasks of the reference's set that the core's has; all of the core's must be of it."""
+    theirs, ours = (
+        set(side(TASKS, **inputs)["names"].tobytes().decode(errors="replace").split("\n"))
+        for side in (reference, subject)
+    )
+    found = float(len(theirs & ours)) if ours <= theirs else np.nan
+    return Measurement(found, found, len(theirs), inputs, f"the set has {len(theirs)} tasks")
 
 
 _PARSED = "A number that the configuration's own parser sets."
@@ -108,6 +123,17 @@ CLAIMS = (
         (WIDTHS,),
         _asked(("mt30", SIZES), ("mt80", SIZES)),
         _differing,
+    ),
+    Claim(
+        "core-set",
+        "The core's set of tasks is a part of mt30: it has 19 of its 30 tasks, and no other.",
+        Equals(19, "of 30 tasks"),
+        "Names are counted.",
+        (TASKS,),
+        _mt30,
+        _shared,
+        core_only=True,
+        stated=Stated("The core's task set is not mt30", 0, 29),
     ),
 )
 

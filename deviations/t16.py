@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from deviations import evaluated
 from parity.claims import AtMost, Equals, Measurement, Stated
 from parity.comparisons import EPSILON, Measure
 from parity.implementations import Implementation
@@ -216,6 +217,16 @@ CLAIMS = (
         (SCORE,),
         _returns("trainer"),
         _means,
+    ),
+    Claim(
+        "core-returns",
+        "Of episodes of different lengths, of one task or of three, each counts to its own end.",
+        Equals(0, f"of {3 * evaluated.EPISODES} episodes"),
+        evaluated.EXACT,
+        (evaluated.RETURNS,),
+        evaluated.unequal(3),
+        evaluated.miscounted,
+        about="subject",
     ),
 )
 

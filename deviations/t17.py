@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from parity.claims import Equals, Measurement, Stated
+from parity.claims import AtMost, Equals, Measurement, Stated
 from parity.comparisons import Measure
 from parity.implementations import Implementation
 from parity.operations import Answer, Inputs
@@ -14,6 +14,7 @@ from reference_harness.suite.tasks import DM_CONTROL
 TASKS = "tdmpc2.task_set"
 DATASET = "tdmpc2.offline_dataset"
 POOLED = "tdmpc2.pooled_runs"
+SAMPLED = "tdmpc2.dataset_slices"
 
 MAPPED = 19
 
@@ -21,6 +22,21 @@ MAPPED = 19
 def _mt30(rng: np.random.Generator) -> Inputs:
     del rng
     return {"tasks": "mt30"}
+
+
+def _mt80(rng: np.random.Generator) -> Inputs:
+    del rng
+    return {"tasks": "mt80"}
+
+
+# Episodes of three tasks: four of 5 steps, two of 3, and one of 9.
+LENGTHS, COUNTS, HORIZON, SLICES = (5, 3, 9), (4, 2, 1), 3, 10_240
+
+
+def _episodes_of_tasks(rng: np.random.Generator) -> Inputs:
+    asked = {"lengths": np.asarray(LENGTHS), "task": np.repeat(np.arange(3), COUNTS)}
+    drawn = {"horizon": HORIZON, "batch": SLICES, "seed": int(rng.integers(1000))}
+    return {**asked, "rows": max(LENGTHS) + 1, **drawn}
 
 
 def _shuffled_runs(rng: np.random.Generator) -> Inputs:
@@ -99,6 +115,23 @@ def _accepted(answer: Answer, inputs: Inputs) -> float:
     return float(answer["refused"] != 1) if not _history(answer, inputs) else np.nan
 
 
+def _shares(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """How far an episode's or a beginning's share is from what it should be, in σ of chance."""
+    del reference
+    answer = subject(SAMPLED, **inputs)
+    steps = inputs["lengths"][inputs["task"]]
+    valid = np.arange(inputs["rows"]) <= (steps - inputs["horizon"])[:, None]
+    found, drawn = answer["starts"], inputs["batch"]
+    if answer["torn"] or found.sum() != drawn or found[~valid].any():
+        return Measurement(np.nan, np.nan, found.size, inputs)
+    share = valid / valid.sum(axis=-1, keepdims=True) / len(steps)
+    expected = np.concatenate([share[valid], share.sum(axis=-1)])
+    counts = np.concatenate([found[valid], found.sum(axis=-1)])
+    deviation = np.sqrt(drawn * expected * (1 - expected))
+    worst = float((np.abs(counts - drawn * expected) / deviation).max())
+    return Measurement(worst, worst, len(counts), inputs)
+
+
 def _of_pool(figure) -> Measure:
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
         del reference
@@ -123,6 +156,16 @@ CLAIMS = (
         about="reference",
     ),
     Claim(
+        "reference-mt80-tasks",
+        "Its set mt80 has 80: 240 agents are three of each.",
+        Equals(80, "tasks"),
+        _LISTED,
+        (TASKS,),
+        _mt80,
+        _count,
+        about="reference",
+    ),
+    Claim(
         "reference-episodes",
         "Its offline trainer makes room for a dataset of mt30 with 690,000 episodes of 500 steps.",
         Equals(690_000, "episodes"),
@@ -130,6 +173,17 @@ CLAIMS = (
         "an episode.",
         (DATASET,),
         _mt30,
+        _episodes,
+        about="reference",
+    ),
+    Claim(
+        "reference-mt80-episodes",
+        "Of mt80 it makes room for 5,450,000 episodes of 100 steps, into which those of mt30 would "
+        "be cut as well.",
+        Equals(5_450_000, "episodes"),
+        "As for `reference-episodes`: 550,450,000 rows, 101 of an episode.",
+        (DATASET,),
+        _mt80,
         _episodes,
         about="reference",
     ),
@@ -188,6 +242,17 @@ CLAIMS = (
         _of_pool(_accepted),
         about="subject",
         core_only=True,
+    ),
+    Claim(
+        "core-slices",
+        "Of such a dataset the core draws every episode as often as any other, of whatever task "
+        "and length, and any beginning in it as often, with the rewards of its own steps.",
+        AtMost(5, "σ"),
+        "A share of 10,240 draws; 5 σ is exceeded by chance once in 2 million, and 28 are seen.",
+        (SAMPLED,),
+        _episodes_of_tasks,
+        _shares,
+        about="subject",
     ),
 )
 

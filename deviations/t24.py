@@ -72,6 +72,32 @@ ROW = Entry(
             stated=Stated("middle bin −1.5e-7", -1.55e-7, -1.45e-7),
         ),
         Claim(
+            "reference-ranges",
+            "The reference takes any vmin < vmax: the bins of three supports that are not "
+            "symmetric are even grids from one end to the other.",
+            AtMost(2, "ε of the largest bin"),
+            "torch rounds its step, its multiple and their sum by half an ε each, none of them "
+            "larger than the largest bin by more than that.",
+            (on.RANGE,),
+            on.ranges,
+            on.even_bins,
+            about="reference",
+            stated=Stated("any vmin < vmax", 0, 2),
+        ),
+        Claim(
+            "core-ranges",
+            "The core has symmetric ranges only, and refuses those three; three that are as wide "
+            "and symmetric it takes.",
+            Equals(0, "of 6 supports"),
+            "It is refused or it is not, and what is taken has the bins that were asked for.",
+            (on.RANGE,),
+            on.with_symmetric,
+            on.refused,
+            about="subject",
+            core_only=True,
+            stated=Stated("symmetric ranges only", 0, 0),
+        ),
+        Claim(
             "bins-rounding",
             "The core's bins are the float32 rounding of the exact ones, for three supports.",
             BitIdentical(),

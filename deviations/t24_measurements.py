@@ -19,9 +19,9 @@ from parity.agreements.tdmpc2.twohot import (
 from parity.claims import Measurement, measure_bits, measure_errors
 from parity.comparisons import EPSILON, gap, questions, softmax64, worst_of
 from parity.implementations import Implementation
-from parity.operations import Inputs
+from parity.operations import Answer, Inputs
 
-BINS = "tdmpc2.twohot_bins"
+BINS, RANGE = "tdmpc2.twohot_bins", "tdmpc2.twohot_range"
 
 
 def bins_cases(rng: np.random.Generator) -> Inputs:
@@ -55,6 +55,50 @@ def rounding(subject: Implementation, reference: Implementation, inputs: Inputs)
         bins = subject(BINS, **question)["bins"]
         counted.append(measure_bits(bins, exact.astype(np.float32) + np.float32(0), question))
     return worst_of(counted)
+
+
+RANGES = ((-1.0, 4.0), (-12.0, 3.0), (2.0, 9.0))  # symmetric is none of them
+
+
+def ranges(rng: np.random.Generator) -> Inputs:
+    """Supports that are not symmetric."""
+    del rng
+    return {"variants": [{"count": COUNT, "low": a, "high": b} for a, b in RANGES]}
+
+
+def with_symmetric(rng: np.random.Generator) -> Inputs:
+    """These, and one as wide as each that is."""
+    asked = ranges(rng)["variants"]
+    even = [{**one, "low": (one["low"] - one["high"]) / 2} for one in asked]
+    return {"variants": [*asked, *({**one, "high": -one["low"]} for one in even)]}
+
+
+def _even(answer: Answer, asked: Inputs) -> np.ndarray:
+    """Errors of the bins of an even grid, in ε of the largest of them."""
+    exact = np.linspace(asked["low"], asked["high"], asked["count"])
+    return gap(answer["bins"], exact) / (EPSILON * np.abs(exact).max())
+
+
+def even_bins(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """What the reference's bins are off, of supports that it must not refuse."""
+    del subject
+    found = []
+    for asked in questions(RANGE, inputs):
+        answer = reference(RANGE, **asked)
+        errors = _even(answer, asked) if not answer["refused"] else np.full(1, np.nan)
+        found.append(measure_errors(errors, asked))
+    return worst_of(found)
+
+
+def refused(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+    """Supports that are refused though they are symmetric, or had though they are not."""
+    del reference
+    wrong = 0.0
+    for asked in questions(RANGE, inputs):
+        answer, symmetric = subject(RANGE, **asked), asked["low"] == -asked["high"]
+        given = answer["refused"] == 0 and _even(answer, asked).max(initial=0) <= 2
+        wrong += not given if symmetric else answer["refused"] != 1
+    return Measurement(float(wrong), float(wrong), len(inputs["variants"]), inputs)
 
 
 def encode_cases(rng: np.random.Generator) -> Inputs:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from deviations.tdmpc2_runs import (
@@ -20,7 +22,9 @@ from deviations.tdmpc2_runs import (
     runs,
     ticks,
 )
-from parity.claims import Equals, Stated
+from parity.claims import Equals, Measurement, Stated
+from parity.comparisons import Measure
+from parity.implementations import Implementation
 from parity.operations import Answer, Inputs
 from parity.registry import Claim, Entry, Source
 
@@ -73,6 +77,31 @@ def _different(theirs: Answer, ours: Answer, asked: Inputs) -> float:
     return differing(theirs, ours, "updates")
 
 
+OPTIONS = "tdmpc2.run_options"
+# What an option is called in any re-implementation that says how many updates follow a step.
+_OF_RATIOS = re.compile(r"updat|utd|(^|_)ratio|per_step|train_(every|freq)|grad(ient)?_steps")
+_SURELY = {"steps", "batch_size", "seed_steps", "horizon"}
+
+
+def _nothing(rng: np.random.Generator) -> Inputs:
+    del rng
+    return {}
+
+
+def _of_updates(side: str) -> Measure:
+    """Options of one side whose names say so, of a list that has those it surely has."""
+
+    def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
+        asked = reference if side == "reference" else subject
+        names = asked(OPTIONS, **inputs)["names"].tobytes().decode(errors="replace").split("\n")
+        found = [name for name in names if _OF_RATIOS.search(name)]
+        count = float(len(found)) if set(names) >= _SURELY else np.nan
+        note = f"of {len(names)} options: {', '.join(found) or 'none'}"
+        return Measurement(count, count, len(names), inputs, note)
+
+    return measure
+
+
 CLAIMS = (
     Claim(
         "reference",
@@ -106,6 +135,29 @@ CLAIMS = (
         run(),
         of("reference", _more_steps),
         about="reference",
+    ),
+    Claim(
+        "reference-options",
+        "Its config.yaml has no option for another number of updates.",
+        Equals(0, "options"),
+        "Names are read, and held against what such an option is called elsewhere.",
+        (OPTIONS,),
+        _nothing,
+        _of_updates("reference"),
+        about="reference",
+        stated=Stated("config.yaml has no update-to-data option", 0, 0),
+    ),
+    Claim(
+        "core-options",
+        "The core has one.",
+        Equals(1, "options"),
+        "As for `reference-options`.",
+        (OPTIONS,),
+        _nothing,
+        _of_updates("subject"),
+        about="subject",
+        core_only=True,
+        stated=Stated("updates_per_step r", 1, 1),
     ),
     Claim(
         "exact",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from deviations import evaluated
 from deviations.tdmpc2_runs import (
     COUNTED,
     EVENTS,
@@ -226,6 +227,17 @@ CLAIMS = (
         about="subject",
         core_only=True,
         stated=Stated("deterministic per seed, fresh across evaluations", 0, 0),
+    ),
+    Claim(
+        "core-returns",
+        "Of episodes of different lengths that are played side by side, each counts to its own "
+        "end.",
+        Equals(0, f"of {evaluated.EPISODES} episodes"),
+        evaluated.EXACT,
+        (evaluated.RETURNS,),
+        evaluated.unequal(1),
+        evaluated.miscounted,
+        about="subject",
     ),
 )
 

@@ -34,9 +34,13 @@ COUNTED = (*NETWORKS, "q")
 LEAVES = {"kernel": "weight", "bias": "bias", "scale": "ln.weight", "offset": "ln.bias"}
 
 
+# Every option that a run has, with its default.
+SETTINGS = pathlib.Path(stock.__file__).parent / "config.yaml"
+
+
 def config(observation_size: int = 4, action_size: int = 2, **overrides: Any) -> Any:
     """The reference's configuration: its file, its parser, and overrides by its own names."""
-    raw = OmegaConf.load(pathlib.Path(stock.__file__).parent / "config.yaml")
+    raw = OmegaConf.load(SETTINGS)
     del raw["defaults"]
     spaces = {
         "obs_shape": {"state": [observation_size]},

@@ -15,8 +15,9 @@ from common import TASK_SET, logger
 from trainer import offline_trainer
 
 from reference_harness.tdmpc2 import agent
+from reference_harness.tdmpc2.losses import SMALL
 from reference_harness.tdmpc2.stock import Quiet, load, module
-from reference_harness.tdmpc2.surroundings import Facade, replaced
+from reference_harness.tdmpc2.surroundings import Facade, array, replaced
 
 
 class Settings(SimpleNamespace):
@@ -222,7 +223,19 @@ def offline_dataset(tasks):
     return {name: np.asarray(value, np.int64) for name, value in found.items()}
 
 
+def task_discounts(episode_lengths):
+    count = len(episode_lengths)
+    settings = agent.config(
+        **{**SMALL, "latent_dim": 8, "simnorm_dim": 8, "multitask": True, "task_dim": 2},
+        tasks=[str(i) for i in range(count)],
+        action_dims=[2] * count,
+        episode_lengths=episode_lengths.tolist(),
+    )
+    return {"discounts": array(agent.build(settings).discount)}
+
+
 OPERATIONS = {
+    "tdmpc2.task_discounts": task_discounts,
     "tdmpc2.multitask_score": multitask_score,
     "tdmpc2.evaluation_actions": evaluation_actions,
     "tdmpc2.offline_evaluations": offline_evaluations,

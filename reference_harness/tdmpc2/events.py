@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from common.buffer import Buffer
+from omegaconf import OmegaConf
 from trainer.online_trainer import OnlineTrainer
 
 from reference_harness.tdmpc2 import agent
@@ -248,4 +249,9 @@ def _answer(told, eval_episodes, error):
     }
 
 
-OPERATIONS = {"tdmpc2.run_events": run_events}
+def run_options():
+    names = "\n".join(OmegaConf.load(agent.SETTINGS))
+    return {"names": np.frombuffer(names.encode(), np.uint8).copy()}
+
+
+OPERATIONS = {"tdmpc2.run_events": run_events, "tdmpc2.run_options": run_options}

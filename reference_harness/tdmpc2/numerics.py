@@ -56,17 +56,27 @@ def _support(count, limit):
     return agent.config(num_bins=count, vmax=float(limit))
 
 
-def twohot_bins(count, limit):
-    settings, made = _support(count, limit), []
+def _bins(settings):
+    """The support that values are decoded on."""
+    made = []
 
     def linspace(*args, **kwargs):
         made.append(torch.linspace(*args, **kwargs))
         return made[-1]
 
     with replaced((math, "torch", Facade(torch, linspace=linspace))):
-        math.two_hot_inv(torch.zeros(1, count), settings)
+        math.two_hot_inv(torch.zeros(1, settings.num_bins), settings)
     (bins,) = made
-    return {"bins": array(bins)}
+    return array(bins)
+
+
+def twohot_bins(count, limit):
+    return {"bins": _bins(_support(count, limit))}
+
+
+def twohot_range(count, low, high):
+    bins = _bins(agent.config(num_bins=count, vmin=float(low), vmax=float(high)))
+    return {"refused": np.asarray(0, np.int64), "bins": bins}
 
 
 def twohot_encode(value, count, limit):
@@ -118,6 +128,7 @@ OPERATIONS = {
     "tdmpc2.sim_norm": sim_norm,
     "tdmpc2.normed_linear": normed_linear,
     "tdmpc2.twohot_bins": twohot_bins,
+    "tdmpc2.twohot_range": twohot_range,
     "tdmpc2.twohot_encode": twohot_encode,
     "tdmpc2.twohot_loss": twohot_loss,
     "tdmpc2.twohot_decode": twohot_decode,

@@ -100,6 +100,59 @@ def _other_order() -> list[Change]:
     return [(mt30, "MT30", dict(sorted(mt30.MT30.items())))]
 
 
+def _one_fewer() -> list[Change]:
+    """The last task forgotten."""
+    from core.tdmpc2 import mt30
+
+    return [(mt30, "MT30", dict(list(mt30.MT30.items())[:-1]))]
+
+
+def _a_step_late(sound, pool, where, horizon):
+    """The rewards of the steps after those of a slice."""
+    found = sound(pool, where, horizon)
+    later = sound(pool, where._replace(start=where.start + 1), horizon)
+    return found._replace(reward=later.reward)
+
+
+def _without_the_last(sound, pool, key, batch_size, horizon):
+    """The last slice of an episode never drawn."""
+    return sound(pool, key, batch_size, horizon + 1)
+
+
+def _task_first(sound, pool, key, batch_size, horizon):
+    """A task drawn first, and then an episode of it."""
+    import jax
+    import jax.numpy as jnp
+
+    def one(key):
+        for_task, rest = jax.random.split(key)
+        chosen = jax.random.randint(for_task, (), 0, pool.task[-1] + 1)
+        # The first of its episodes, and as many more as there are.
+        first, count = jnp.argmax(pool.task == chosen), jnp.sum(pool.task == chosen)
+        where = sound(pool, rest, 1, horizon)
+        episode = first + jax.random.randint(jax.random.fold_in(rest, 1), (), 0, count)
+        beginnings = pool.length[episode] - horizon + 1
+        start = jax.random.randint(jax.random.fold_in(rest, 2), (), 0, beginnings)
+        return where._replace(episode=episode, start=start)
+
+    return jax.vmap(one)(jax.random.split(key, batch_size))
+
+
+def _counting_on(module: str) -> Callable[[], list[Change]]:
+    """Rewards of what is played after an episode's end counted, of one in that module."""
+
+    def changes() -> list[Change]:
+        import importlib
+        from types import SimpleNamespace
+
+        import jax.numpy as jnp
+
+        lenient = SimpleNamespace(**{**vars(jnp), "where": lambda done, none, reward: reward})
+        return [(importlib.import_module(module), "jnp", lenient)]
+
+    return changes
+
+
 _OFFLINE, _POOLING = "core.tdmpc2.offline", "core.tdmpc2.pooling"
 
 FAULTS: tuple[Fault, ...] = (
@@ -192,5 +245,54 @@ FAULTS: tuple[Fault, ...] = (
         "task_set",
         _other_order,
         "T17/names",
+    ),
+    fault(
+        "X789",
+        "the last of mt30's tasks that there are forgotten",
+        DATA,
+        "task_set",
+        _one_fewer,
+        "T14/core-set",
+        "T17/names",
+    ),
+    fault(
+        "X792",
+        "rewards of a dataset's slices one step late",
+        DATA,
+        "dataset_slices",
+        _of("core.tdmpc2.pool", "batch", _a_step_late),
+        "T17/core-slices",
+    ),
+    fault(
+        "X793",
+        "the last slice of every episode of a dataset never drawn",
+        DATA,
+        "dataset_slices",
+        _of("core.tdmpc2.pool", "draw", _without_the_last),
+        "T17/core-slices",
+    ),
+    fault(
+        "X794",
+        "a task drawn first, and then one of its episodes",
+        DATA,
+        "dataset_slices",
+        _of("core.tdmpc2.pool", "draw", _task_first),
+        "T17/core-slices",
+    ),
+    fault(
+        "X796",
+        "rewards after an episode's end counted in the evaluation of one task",
+        EVALUATION,
+        "evaluation_returns",
+        _counting_on("core.training.evaluation"),
+        "T9/core-returns",
+    ),
+    fault(
+        "X797",
+        "rewards after an episode's end counted in the evaluation of several tasks",
+        EVALUATION,
+        "evaluation_returns",
+        _counting_on("core.tdmpc2.evaluation"),
+        "T16/core-returns",
     ),
 )

@@ -95,6 +95,13 @@ def _unbounded(sound, self, episode_length):
 _PERCENTILES = ("tdmpc2-percentiles/equal", "tdmpc2-percentiles/figures", "T25/percentiles")
 _SCALE = ("T25/scale", "T25/exact")
 
+
+def _leniently(sound, config, **overrides):
+    """Unknown keys are dropped."""
+    known = {n: value for n, value in overrides.items() if hasattr(config, n)}
+    return sound(config, **known)
+
+
 FAULTS: tuple[Fault, ...] = (
     fault(
         "X300",
@@ -216,5 +223,21 @@ FAULTS: tuple[Fault, ...] = (
         within("core.tdmpc2.config:Config", "discount", _unbounded),
         "tdmpc2-discount/equal",
         "tdmpc2-discount/figures",
+    ),
+    fault(
+        "X795",
+        "the discount of the longest task's episodes for all tasks",
+        KIND,
+        "task_discounts",
+        within("core.tdmpc2.agent:Agent", "discount_of", lambda sound, agent, task: agent.discount),
+        "tdmpc2-discount/tasks",
+    ),
+    fault(
+        "X790",
+        "settings that the core does not know ignored: a support that is not symmetric made so",
+        KIND,
+        "twohot_range",
+        within("core.config:StrictConfig", "replace", _leniently),
+        "T24/core-ranges",
     ),
 )

@@ -52,6 +52,14 @@ def _at_once(sound, mode, replay, steps, key):
     return sound(mode, replay, steps + 1, key)
 
 
+def _no_option() -> list[Change]:
+    """The options of a run alone that all agents have."""
+    from core.training.train_config import TrainConfig
+    from parity.core_subject.tdmpc2 import events
+
+    return [(events, "TrainConfig", TrainConfig)]
+
+
 FAULTS: tuple[Fault, ...] = (
     fault(
         "X700",
@@ -120,5 +128,13 @@ FAULTS: tuple[Fault, ...] = (
         EVENTS,
         within("core.tdmpc2.timed:Timed", "sample", _at_once),
         "T7/exact",
+    ),
+    fault(
+        "X791",
+        "a run that does not offer another number of updates per step",
+        KIND,
+        "run_options",
+        _no_option,
+        "T28/core-options",
     ),
 )

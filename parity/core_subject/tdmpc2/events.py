@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array
 
 from core.tdmpc2 import episodic, timed, train
+from core.tdmpc2.config import Config
 from core.tdmpc2.terminations import TerminationError
 from core.tdmpc2.train_config import TrainConfig
 from core.training.interruption import Interruption
@@ -153,4 +154,10 @@ def run_events(**inputs: Any) -> Answer:
     return {name: value.copy() for name, value in found.items()}
 
 
-TABLE = {"tdmpc2.run_events": run_events}
+def run_options() -> Answer:
+    """See `tdmpc2.run_options`."""
+    names = [field.name for kind in (Config, TrainConfig) for field in dataclasses.fields(kind)]
+    return {"names": np.frombuffer("\n".join(names).encode(), np.uint8).copy()}
+
+
+TABLE = {"tdmpc2.run_events": run_events, "tdmpc2.run_options": run_options}

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from core import numerics
+from core.config import ConfigError
 from core.tdmpc2 import layers, scale, twohot
 from parity.core_subject.tdmpc2 import stage
 from parity.operations import Answer
@@ -63,6 +64,17 @@ def normed_linear(
 def twohot_bins(count, limit) -> Answer:
     """See `tdmpc2.twohot_bins`."""
     return {"bins": np.array(twohot.make_bins(count, limit))}
+
+
+def twohot_range(count, low, high) -> Answer:
+    """See `tdmpc2.twohot_range`."""
+    ends = {"vmax": float(high)} if low == -high else {"vmin": float(low), "vmax": float(high)}
+    try:
+        config = stage.config().replace(bins=count, **ends)
+    except ConfigError:
+        return {"refused": np.asarray(1, np.int64), "bins": np.zeros(count, np.float32)}
+    bins = np.array(twohot.make_bins(config.bins, config.vmax))
+    return {"refused": np.asarray(0, np.int64), "bins": bins}
 
 
 def _on_support(method: str, count: int, limit: float, *arrays: Any):
@@ -122,6 +134,7 @@ TABLE = {
     "tdmpc2.sim_norm": sim_norm,
     "tdmpc2.normed_linear": normed_linear,
     "tdmpc2.twohot_bins": twohot_bins,
+    "tdmpc2.twohot_range": twohot_range,
     "tdmpc2.twohot_encode": twohot_encode,
     "tdmpc2.twohot_loss": twohot_loss,
     "tdmpc2.twohot_decode": twohot_decode,

@@ -46,4 +46,37 @@ POOLED_RUNS = Operation(
     ),
 )
 
-OPERATIONS = (TASK_SET, OFFLINE_DATASET, POOLED_RUNS)
+DATASET_SLICES = Operation(
+    "tdmpc2.dataset_slices",
+    "Slices of H steps, with the H + 1 rows around them, drawn from a dataset of several tasks. "
+    "Row r of episode e has the observation (e, r); but for an episode's last, the action 2 (r + "
+    "1) is taken on it, and 16 e + r + 1 is paid for that. Any episode is as likely as any other, "
+    "and any beginning in it, and no slice crosses an end",
+    (
+        Array("lengths", "K", "int64", "steps of the episodes of each task"),
+        Array("task", "E", "int64", "of each episode; ascending"),
+        Setting("rows", int, "R, rows of the longest: steps + 1", axis="R"),
+        Setting("horizon", int, "H; 3 in training"),
+        Setting("batch", int, "how many are drawn"),
+        Setting("seed", int, "of the draws"),
+    ),
+    (
+        Array("starts", "E R", "int64", "how many slices began at each row of each episode"),
+        Array(
+            "torn",
+            "",
+            "int64",
+            "numbers of a slice that are not those of H + 1 rows of one episode in a row, or of "
+            "its task",
+        ),
+    ),
+)
+
+TASK_DISCOUNTS = Operation(
+    "tdmpc2.task_discounts",
+    "γ of each task of an agent of several",
+    (Array("episode_lengths", "K", "int64", "steps of an episode of each"),),
+    (Array("discounts", "K", "float32", "γ of each", noise=1e-6),),
+)
+
+OPERATIONS = (TASK_SET, OFFLINE_DATASET, POOLED_RUNS, DATASET_SLICES, TASK_DISCOUNTS)

@@ -72,4 +72,21 @@ STARTS = Operation(
     (Array("starts", "V K E", "float32", "a number that each episode's reset has drawn"),),
 )
 
-OPERATIONS = (SCORES, ACTIONS, EVALUATIONS, STARTS)
+RETURNS = Operation(
+    "tdmpc2.evaluation_returns",
+    "What an evaluation of E episodes of each of K tasks counts, played side by side. An episode "
+    "ends by itself after a number of steps that its reset draws from 1 to L. Its last step is "
+    "paid 100 times that number, every other one 1; so is what is played after it",
+    (
+        Setting("tasks", int, "K; 1 is an evaluation of an agent of one task", axis="K"),
+        Setting("episodes", int, "E", axis="E"),
+        Setting("longest", int, "L"),
+        Setting("seed", int, "of the run"),
+    ),
+    (
+        Array("returns", "K E", "float32", "of each episode"),
+        Array("lengths", "K E", "int64", "of each episode"),
+    ),
+)
+
+OPERATIONS = (SCORES, ACTIONS, EVALUATIONS, STARTS, RETURNS)

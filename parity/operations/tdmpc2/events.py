@@ -62,4 +62,11 @@ RUN_EVENTS = Operation(
     ),
 )
 
-OPERATIONS = (RUN_EVENTS,)
+RUN_OPTIONS = Operation(
+    "tdmpc2.run_options",
+    "The names of all options that a training run has, of the agent and of the run",
+    (),
+    (Array("names", "C", "uint8", "UTF-8 bytes, with a line feed between two"),),
+)
+
+OPERATIONS = (RUN_EVENTS, RUN_OPTIONS)

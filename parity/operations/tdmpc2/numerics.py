@@ -64,6 +64,20 @@ TWOHOT_BINS = Operation(
     (Array("bins", "N", "float32", "bin positions in symlog space", floor=1e-6),),
 )
 
+TWOHOT_RANGE = Operation(
+    "tdmpc2.twohot_range",
+    "The support of an agent that is asked for bins from one end to another, in symlog space",
+    (
+        _COUNT,
+        Setting("low", float, "the first bin"),
+        Setting("high", float, "the last bin; above the first"),
+    ),
+    (
+        Array("refused", "", "int64", "whether there is no such agent; nothing else counts if so"),
+        Array("bins", "N", "float32", "bin positions in symlog space", floor=1e-6),
+    ),
+)
+
 TWOHOT_ENCODE = Operation(
     "tdmpc2.twohot_encode",
     "Weights of symlog(value), clipped to [−limit, limit], on the two bins around it, by linear "
@@ -131,6 +145,7 @@ OPERATIONS = (
     SIM_NORM,
     NORMED_LINEAR_LAYER,
     TWOHOT_BINS,
+    TWOHOT_RANGE,
     TWOHOT_ENCODE,
     TWOHOT_LOSS,
     TWOHOT_DECODE,
