@@ -31,7 +31,9 @@ def _kept(*names: str) -> Measure:
         answer = reference(RESTORED, **inputs)
         kept = [name for name in names if answer[name]]
         note = f"kept: {', '.join(kept)}" if kept else "none is kept"
-        return Measurement(float(len(kept)), float(len(kept)), len(names), inputs, note)
+        # Whoever keeps nothing, or all there is, has saved nothing or read nothing else.
+        count = float(len(kept)) if len({bool(x) for x in answer.values()}) == 2 else np.nan
+        return Measurement(count, count, len(names), inputs, note)
 
     return measure
 

@@ -183,12 +183,14 @@ def missing_tasks(rng: np.random.Generator) -> Inputs:
 
 
 def option(side: str, name: str) -> Measure:
-    """The range of one option over the tasks."""
+    """The range of one option over the tasks, whose time steps must not all be one."""
 
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
         asked = reference if side == "reference" else subject
-        values = [float(asked(OPTIONS, **variant)[name]) for variant in inputs["variants"]]
-        return measure_range(values)
+        answers = [asked(OPTIONS, **variant) for variant in inputs["variants"]]
+        if len(np.unique([answer["control_timestep"] for answer in answers])) < 2:
+            return Measurement(np.nan, np.nan, 0, inputs)
+        return measure_range([float(answer[name]) for answer in answers])
 
     return measure
 

@@ -61,8 +61,9 @@ def _beyond(answer: Answer, inputs: Inputs) -> float:
 
 
 def _untold(answer: Answer, inputs: Inputs) -> float:
-    """1 if the first action does not say that the episode terminated within it."""
-    del inputs
+    """1 if the first action, which must be repeated, does not say that it ended the episode."""
+    if answer["steps"][0] != inputs["repeat"]:
+        return float("nan")
     return float(not (answer["ended"][0] and answer["terminated"][0]))
 
 

@@ -20,13 +20,17 @@ def _one_seed(rng: np.random.Generator) -> Inputs:
 
 
 def _kept(side: str, *names: str) -> Measure:
-    """How many of these components one side finds again, if it had none before."""
+    """How many of these components one side finds again, if it had none before.
+
+    Whoever does not find the networks again has read nothing.
+    """
 
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
         answer = (reference if side == "reference" else subject)(RESTORED, **inputs)
         kept = [name for name in names if answer[name]]
         note = f"kept: {', '.join(kept)}" if kept else "none is kept"
-        count = np.nan if answer["before"] else float(len(kept))
+        read = answer["networks"] and not answer["before"]
+        count = float(len(kept)) if read else np.nan
         return Measurement(count, count, len(names), inputs, note)
 
     return measure

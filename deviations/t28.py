@@ -37,9 +37,11 @@ _RATIOS = runs(
 )
 
 
-def _after_the_burst(answer: Answer, asked: Inputs) -> np.ndarray:
+def _after_the_burst(answer: Answer, asked: Inputs) -> np.ndarray | float:
+    """Updates of every tick whose actions are planned, if some before had random ones."""
     del asked
-    return answer["updates"][first_plan(answer) :]
+    first = first_plan(answer)
+    return answer["updates"][first:] if first else np.nan
 
 
 def _burst(answer: Answer, asked: Inputs) -> np.ndarray:
@@ -53,7 +55,9 @@ def _burst_apart(answer: Answer, asked: Inputs) -> float:
 
 
 def _more_steps(answer: Answer, asked: Inputs) -> float:
-    return float(ticks(answer) - asked["steps"])
+    """Steps of a run that acts at random first, and then by plans."""
+    both = len(np.unique(answer["planned"])) == 2
+    return float(ticks(answer) - asked["steps"]) if both else np.nan
 
 
 def _of_so_many(stepped: int, asked: Inputs) -> int:

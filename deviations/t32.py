@@ -25,8 +25,8 @@ def _over_default(answer: Answer, question: Inputs) -> np.ndarray:
 
 
 def _biased(answer: Answer, question: Inputs) -> float:
-    """Layers with biases, if the kernels of the hidden ones are any good."""
-    if not (_std(answer, question) > 0).all():
+    """Layers with biases, if the kernels of the hidden ones are any good, and biases below 1."""
+    if not (_std(answer, question) > 0).all() or not (answer["bias_peak"] < 1).all():
         return np.nan
     return float(np.count_nonzero(answer["bias_peak"][OF_Q][:3]))
 

@@ -54,10 +54,12 @@ def _share(answer: Answer, question: Inputs) -> np.ndarray:
 def _moved(answer: Answer, question: Inputs) -> float:
     """Numbers that moved of those which the policy's loss alone has a gradient by.
 
-    Nothing, if those of the model's loss did not move as well.
+    Nothing, if those of the model's loss did not move as well, or by more than Adam can.
     """
     moved = answer["table"][-1] != question["table"]
-    if not moved[:, _MODEL].all():
+    furthest = np.abs(answer["table"][-1] - question["table"]).max()
+    within = furthest <= 2 * len(answer["table"]) * question["learning_rate"]
+    if not moved[:, _MODEL].all() or not within:
         return np.nan
     return float(np.count_nonzero(moved[:, _POLICY]))
 

@@ -22,9 +22,11 @@ from parity.operations import Answer, Inputs
 from parity.registry import Claim, Entry, Source
 
 
-def _first(answer: Answer, asked: Inputs) -> np.ndarray:
+def _first(answer: Answer, asked: Inputs) -> np.ndarray | float:
+    """Steps before the first of several evaluations, each of which is later than the last."""
     del asked
-    return answer["evaluated"][:1]
+    evaluated = answer["evaluated"]
+    return evaluated[:1] if len(evaluated) > 1 and (np.diff(evaluated) > 0).all() else np.nan
 
 
 def _not_at_ends(answer: Answer, asked: Inputs) -> float:

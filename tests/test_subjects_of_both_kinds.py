@@ -8,7 +8,7 @@ from parity.implementations import Implementation, InProcess
 from parity.operations import Array, catalogue
 from parity.references import References
 from parity.registry import load_registry
-from parity.runner import outcome
+from parity.runner import RunError, outcome
 from reference_harness.recordings import FOLDER
 
 ASKED = [
@@ -214,18 +214,32 @@ class Blank(Implementation):
         }
 
 
-# Sentences that something is the same, or nothing is: of a blank answer they are true as well.
 ABOUT_REFERENCES = [
-    *("D2/reference-seeds", "D36/reference", "T11/reference"),
-    *("E18/suite-reset", "E18/playground-height"),
+    (entry, claim)
+    for entry in load_registry()
+    for claim in entry.claims
+    if claim.about == "reference" and entry.pins_of(claim)
 ]
+# Its sentence is that there is one number, which may be 0: that it depends on the compiler is
+# another claim.
+MAY_BE_BLANK = {"D22/head-constant"}
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("number", [0, 1, np.nan])
-@pytest.mark.parametrize("name", ABOUT_REFERENCES)
-def test_a_blank_answer_of_a_reference_breaks_a_claim_about_it(references, name, number):
-    entry = load_registry()[name.partition("/")[0]]
-    claim = entry.claim(name.partition("/")[2])
+@pytest.mark.parametrize(
+    ("entry", "claim"),
+    ABOUT_REFERENCES,
+    ids=[f"{entry.id}/{claim.id}" for entry, claim in ABOUT_REFERENCES],
+)
+def test_a_blank_answer_of_a_reference_satisfies_no_claim_about_it(
+    references, entry, claim, number
+):
     blank = Blank(references(entry.pins_of(claim)[0]), number)
-    found = outcome(entry, claim, None, blank, claim.cases(entry.rng(claim)))
-    assert found.verdict == "BROKEN"
+    try:
+        found = outcome(entry, claim, None, blank, claim.cases(entry.rng(claim))).verdict
+    except RunError as error:  # a claim that can not be measured stops the run
+        found = str(error)
+    held = {"HOLDS"} if f"{entry.id}/{claim.id}" in MAY_BE_BLANK else set()
+    assert found != "NOT MEASURED"
+    assert found not in {"HOLDS"} - held
