@@ -237,7 +237,7 @@ def test_a_blank_answer_of_a_reference_satisfies_no_claim_about_it(
 ):
     blank = Blank(references(entry.pins_of(claim)[0]), number)
     try:
-        found = outcome(entry, claim, None, blank, claim.cases(entry.rng(claim))).verdict
+        found = outcome(entry, claim, blank, blank, claim.cases(entry.rng(claim))).verdict
     except RunError as error:  # a claim that can not be measured stops the run
         found = str(error)
     held = {"HOLDS"} if f"{entry.id}/{claim.id}" in MAY_BE_BLANK else set()
