@@ -118,6 +118,7 @@ FAULTS: tuple[Fault, ...] = (
         "T26/core",
         "T26/core-dmc",
         "T26/multiples",
+        "T26/never-full",
     ),
     fault(
         "X603",
