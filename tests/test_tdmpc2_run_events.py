@@ -5,6 +5,7 @@ import pytest
 
 from deviations import t9, t28, tdmpc2_runs
 from deviations.faults.tdmpc2.schedule import FAULTS
+from deviations.tdmpc2_runs import EVENTS
 from parity.core_subject.tdmpc2 import events, scripted
 from parity.operations import catalogue
 
@@ -65,7 +66,7 @@ def test_means_of_others_are_no_own_ones():
 def test_an_answer_without_a_step_satisfies_nothing():
     none = {name: value[:0] if value.ndim else value for name, value in events_of_nothing().items()}
     for claim in (*t9.CLAIMS, *t28.CLAIMS):
-        if claim.about != "reference":
+        if claim.about != "reference" and claim.operations == (EVENTS,):
             found = claim.measure(lambda *_, **__: none, lambda *_, **__: none, claim.cases(None))
             assert claim.tolerance.judge(found) == "BROKEN", claim.id
 
