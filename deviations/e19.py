@@ -27,13 +27,13 @@ SUITE, BRAX = "dm_control-1.0.31", "playground-0.2.0"
 
 
 def _asked(
-    repeat: int, ends: int, limit: int, actions: int = 2
+    repeat: int, ends: int, limit: int, actions: int = 2, first: int = 0
 ) -> Callable[[np.random.Generator], Inputs]:
-    """Actions in an episode whose first steps have rewards of their own, powers of two."""
+    """Actions in an episode whose first steps have rewards of their own, from 2 ** first on."""
 
     def draw(rng: np.random.Generator) -> Inputs:
         del rng
-        rewards = np.exp2(np.arange(actions * repeat) % 16).astype(np.float32)
+        rewards = np.exp2(first + np.arange(actions * repeat) % 16).astype(np.float32)
         asked = {"actions": actions, "repeat": repeat, "ends": ends, "limit": limit}
         return {**asked, "rewards": rewards}
 
@@ -42,7 +42,8 @@ def _asked(
 
 terminating, cut_off = _asked(4, 2, 100), _asked(4, 0, 6)
 # TD-MPC2 takes every action twice, and plays 500 of them, 1,000 steps.
-_terminating_at_once, _cut_off_before = _asked(2, 1, 100), _asked(2, 0, 999, 500)
+# No step is paid 1, nor is any number of steps.
+_terminating_at_once, _cut_off_before = _asked(2, 1, 100, first=4), _asked(2, 0, 999, 500)
 
 
 def _both_ends(rng: np.random.Generator) -> Inputs:
@@ -169,7 +170,7 @@ CLAIMS = (
         "tdmpc2-continues",
         "From eece801 on it does not: both steps are made and paid, though the episode terminated "
         "with the first.",
-        Equals(2, "reward of later steps"),
+        Equals(32, "reward of later steps"),
         f"{_ADDED} (This simulation goes on; the suite's own would begin anew.)",
         (REPEAT,),
         _terminating_at_once,

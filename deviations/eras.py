@@ -48,7 +48,10 @@ def figures(side: Side, operation: str, read: Figures) -> Measure:
 
 
 SERVED = "tdmpc2.served_tasks"
-SERVED_REASON = "An assertion refuses, or none does; an agent of one task must be served."
+SERVED_REASON = (
+    "An assertion refuses, or none does; an agent of one task must be served, and what no agent "
+    "can do must be refused."
+)
 
 
 def served_cases(rng: np.random.Generator) -> Inputs:
@@ -66,8 +69,9 @@ def served(what: str) -> Measure:
 
     def measure(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
         del subject
-        control, several = (int(reference(SERVED, **q)[what]) for q in questions(SERVED, inputs))
-        went = float(several) if control else np.nan
+        control, several = (reference(SERVED, **q) for q in questions(SERVED, inputs))
+        seen = control[what] and not several["misasked"]
+        went = float(several[what]) if seen else np.nan
         return Measurement(went, went, 1, inputs)
 
     return measure

@@ -69,11 +69,12 @@ def nothing(rng: np.random.Generator) -> Inputs:
 
 
 def parts(subject: Implementation, reference: Implementation, inputs: Inputs) -> Measurement:
-    """How many parts of an episodic mode the reference has; nothing, if its rows are empty."""
+    """How many parts of an episodic mode the reference has; NaN if its rows are not looked at."""
     del subject
     answer = reference(PARTS, **inputs)
     found = [name for name in NAMED if answer[name]]
-    count = float(len(found)) if answer["observation"] else np.nan
+    seen = answer["observation"] and not answer["nonsense"]
+    count = float(len(found)) if seen else np.nan
     return Measurement(count, count, len(NAMED), note=", ".join(found))
 
 

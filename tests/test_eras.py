@@ -20,10 +20,10 @@ def measured(entry_id, claim_id, answers):
     return found, claim.tolerance.judge(found).value
 
 
-def serving(one, several):
+def serving(one, several, misasked=0):
     def served_tasks(tasks):
         went = np.asarray(several if tasks else one, np.int64)
-        return {"planned": went, "updated": went}
+        return {"planned": went, "updated": went, "misasked": np.asarray(misasked, np.int64)}
 
     return {eras.SERVED: served_tasks}
 
@@ -33,10 +33,11 @@ def test_an_agent_of_several_tasks_is_refused_only_if_one_of_a_single_task_is_se
     assert measured(row, "reference-between", serving(1, 0))[1] == "HOLDS"
     assert measured(row, "reference-between", serving(1, 1))[1] == "BROKEN"
     assert measured(row, "reference-between", serving(0, 0))[1] == "BROKEN"
+    assert measured(row, "reference-between", serving(1, 0, misasked=1))[1] == "BROKEN"
 
 
 def having(**parts):
-    names = ("option", "head", "column", "observation")
+    names = ("option", "head", "column", "observation", "nonsense")
     answer = {name: np.asarray(parts.get(name, 0), np.int64) for name in names}
     return {t29.measured.PARTS: lambda: answer}
 
@@ -48,6 +49,8 @@ def test_a_reference_without_an_episodic_mode_is_told_from_one_whose_rows_are_em
     assert (found.note, verdict) == ("head", "BROKEN")
     everything = having(option=1, head=1, column=1, observation=1)
     assert measured("T29", "reference-parts", everything)[1] == "HOLDS"
+    too_much = having(option=1, head=1, column=1, observation=1, nonsense=1)
+    assert measured("T29", "reference-parts", too_much)[1] == "BROKEN"
 
 
 @pytest.mark.parametrize(("asked", "others", "verdict"), [(1, 0, "HOLDS"), (1, 1, "BROKEN")])

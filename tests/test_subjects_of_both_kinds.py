@@ -224,11 +224,6 @@ MAY_BE_BLANK = {
     # Its sentence is that there is one number, which may be 0: that it depends on the compiler is
     # another claim.
     "D22/head-constant",
-    # The same question has another answer at other commits, as another claim of the row has it.
-    "T15/reference-elsewhere",
-    "T29/reference-parts",
-    "T35/reference-head-updates",
-    "E19/tdmpc2-stops",
 }
 
 

@@ -47,6 +47,7 @@ def episodic_parts():
         "head": any("termination" in name for name, _ in model.named_modules()),
         "column": "terminated" in row,
         "observation": "obs" in row,
+        "nonsense": "none of them" in row,
     }
     return {name: np.asarray(there, np.int64) for name, there in found.items()}
 

@@ -142,6 +142,7 @@ def served_tasks(tasks):
     found = {
         "planned": _goes(lambda: stock.act(torch.zeros(4), t0=True, task=task)),
         "updated": _goes(lambda: stock.update(replay)),
+        "misasked": _goes(lambda: stock.model.Q(None, None, task, return_type="none of them")),
     }
     return {name: np.asarray(went, np.int64) for name, went in found.items()}
 

@@ -14,6 +14,7 @@ EPISODIC_PARTS = Operation(
         Array("head", "", "int64", "whether an agent that is asked for it has a head of ends"),
         Array("column", "", "int64", "whether the trainer's rows say which step terminated"),
         Array("observation", "", "int64", "whether they have what was observed; they must"),
+        Array("nonsense", "", "int64", "whether they have a column of no meaning; they must not"),
     ),
 )
 

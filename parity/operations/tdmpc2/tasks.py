@@ -31,6 +31,7 @@ SERVED_TASKS = Operation(
     (
         Array("planned", "", "int64", "whether it plans"),
         Array("updated", "", "int64", "whether it is updated"),
+        Array("misasked", "", "int64", "whether values are given in a form that there is not"),
     ),
 )
 
